@@ -1,0 +1,109 @@
+"""Warming every function, and the transport probe: the causal chain once, in isolation.
+
+The probe is COMMIT_THEN_TIMEOUT with a single call and no retry: the caller is invoked
+directly, so no queue can deliver again. It must show the chain commit -> timeout -> release on
+this target before any trial may run (DESIGN 7).
+"""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from runner.clock import SystemClock
+from runner.collect import partition_query
+from runner.errors import LabError
+from runner.names import COMMIT_THEN_TIMEOUT, CONVENTIONAL
+from runner.observe import plain_item
+from runner.protocol import Protocol
+from runner.records import Reads
+from runner.target import Lab
+from runner.trial import Trial, TrialDriver, refund_request
+
+RELEASED, EXPIRED = "response_released", "barrier_expired"
+POLL_S = 0.2
+
+
+def warm(lab: Lab, names: tuple[str, ...] = ("provider", "release", "conventional", "durable")) -> dict:
+    """Invoke the named functions with a ping and return what each says of its own SDK.
+
+    A cold first call can outlast the caller's deadline, which would be the studied fault where
+    the protocol does not want it (EMULATORS.md). Raises LabError naming a function that fails.
+    """
+    client = lab.client("lambda")
+    functions = {name: lab.functions()[name] for name in names}
+    with ThreadPoolExecutor(len(functions)) as pool:
+        pongs = pool.map(lambda item: _ping(client, *item), functions.items())
+        return dict(zip(functions, pongs, strict=True))
+
+
+def _ping(client: Any, name: str, function: dict[str, str]) -> dict[str, Any]:
+    answer = client.invoke(**function, Payload=json.dumps({"ping": True}))
+    payload = answer["Payload"].read()
+    if answer.get("FunctionError"):
+        raise LabError(
+            f"the {name} function does not answer a ping",
+            expected='{"pong": true, ...}',
+            found=payload.decode(errors="replace")[:500],
+            next_step="read the function's log group; deploy the stack again if it is an old one",
+        )
+    return json.loads(payload)
+
+
+def run_probe(trial: Trial, lab: Lab, protocol: Protocol, clock: SystemClock, driver: TrialDriver) -> bool:
+    """Run the probe as `trial`; return whether the provider was released by the timeout.
+
+    Whether the chain is complete is the oracle's to say; this only decides if trials may start.
+    """
+    trial.started_at_ms = clock.now_ms()
+    driver.open_and_arm(trial)
+    driver.journal.append(trial.trial_id, "probe_invoked")
+    lab.client("lambda").invoke(
+        **lab.functions()[CONVENTIONAL], Payload=json.dumps(_sqs_event(trial, protocol, lab))
+    )
+    ended_by = _wait_for_end(trial, lab, protocol, clock)
+    driver.journal.append(trial.trial_id, "trial_closed")
+    trial.ended_because = "quiescent" if ended_by else "trial_limit"
+    trial.ended_at_ms = clock.now_ms()
+    return ended_by == RELEASED
+
+
+def new_probe(run_id: str) -> Trial:
+    """Return the probe's trial record."""
+    return Trial(f"{run_id}-probe", run_id, "probe", COMMIT_THEN_TIMEOUT, CONVENTIONAL)
+
+
+def _wait_for_end(trial: Trial, lab: Lab, protocol: Protocol, clock: SystemClock) -> str | None:
+    limit = clock.monotonic() + protocol.provider.hold_budget_s + protocol.provider.function_timeout_s
+    while clock.monotonic() < limit:
+        reads = Reads(clock.now_ms)
+        query = partition_query(lab.journal_table, trial.trial_id)
+        for page in reads.all_pages("watch", lab.client("dynamodb"), "Query", query):
+            for item in page["Items"]:
+                if plain_item(item).get("type") in (RELEASED, EXPIRED):
+                    return plain_item(item)["type"]
+        clock.sleep(POLL_S)
+    return None
+
+
+def _sqs_event(trial: Trial, protocol: Protocol, lab: Lab) -> dict[str, Any]:
+    """Return the event SQS would deliver, without any queue behind it."""
+    body = json.dumps({"trial_id": trial.trial_id, "request": refund_request(protocol)}, sort_keys=True)
+    return {
+        "Records": [
+            {
+                "messageId": f"probe-{trial.trial_id}",
+                "receiptHandle": "none",
+                "body": body,
+                "attributes": {
+                    "ApproximateReceiveCount": "1",
+                    "SentTimestamp": str(trial.started_at_ms),
+                    "MessageGroupId": trial.trial_id,
+                    "MessageDeduplicationId": trial.trial_id,
+                },
+                "messageAttributes": {},
+                "eventSource": "aws:sqs",
+                "eventSourceARN": f"arn:aws:sqs:{lab.region}:{lab.account}:probe.fifo",
+                "awsRegion": lab.region,
+            }
+        ]
+    }

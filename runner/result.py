@@ -1,0 +1,92 @@
+"""The result of a run: the JSON document for programs, and the table like the article's for people."""
+
+from typing import Any
+
+from rich.table import Table
+
+from runner.errors import EXIT_NOT_CLEAN, EXIT_OK
+from runner.freeze import Package
+from runner.protocol_relations import CURRENCY_EXPONENTS
+from runner.run import Run
+
+SYMBOLS = {"BRL": "R$", "USD": "US$", "EUR": "€"}
+
+TRIAL_KEYS = (
+    "trial_id",
+    "scenario",
+    "variant",
+    "ledger_transactions",
+    "refunded_minor",
+    "currency",
+    "verdict",
+    "validity",
+    "processing",
+    "effect_knowledge",
+    "correct_completion",
+    "findings",
+)
+
+
+def document(run: Run, package: Package, verdict: dict[str, Any]) -> dict[str, Any]:
+    """Return the object that `run --json` prints; every verdict in it is the oracle's."""
+    return {
+        "run_id": run.run_id,
+        "target": run.lab.target,
+        "grade": run.lab.grade,
+        "protocol": run.protocol.name,
+        "package": {"path": str(package.path), "id": package.id},
+        "verdict": verdict["verdict"],
+        "trials": [{key: trial.get(key) for key in TRIAL_KEYS} for trial in verdict["trials"]],
+        "findings": verdict.get("findings", []),
+        "timing_s": {**run.timing_s, "protocol_floor": run.floor_s()},
+    }
+
+
+def exit_code(run: Run, result: dict[str, Any]) -> int:
+    """0 when every planned trial ran and is valid, whatever its verdict; else 2."""
+    trials = result["trials"]
+    complete = len(trials) == len(run.cells) and len(trials) > 0
+    clean = all(t["validity"] == "valid" and t["verdict"] in ("pass", "fail") for t in trials)
+    return EXIT_OK if complete and clean else EXIT_NOT_CLEAN
+
+
+def table(result: dict[str, Any]) -> Table:
+    """Return the results table, as the article shows it."""
+    shown = Table(title=f"{result['protocol']} on {result['target']} (grade: {result['grade']})")
+    for heading in (
+        "Trial",
+        "Scenario",
+        "Variant",
+        "Ledger transactions",
+        "Refunded",
+        "Verdict",
+        "Validity",
+        "Processing",
+        "Effect knowledge",
+        "Correct completion",
+    ):
+        shown.add_column(heading)
+    for number, t in enumerate(result["trials"], start=1):
+        shown.add_row(
+            str(number),
+            t["scenario"],
+            t["variant"],
+            "?" if t["ledger_transactions"] is None else str(t["ledger_transactions"]),
+            money(t["refunded_minor"], t["currency"]),
+            t["verdict"],
+            t["validity"],
+            t["processing"],
+            t["effect_knowledge"],
+            "?" if t["correct_completion"] is None else str(t["correct_completion"]).lower(),
+        )
+    return shown
+
+
+def money(minor: int | None, currency: str | None) -> str:
+    """Return an amount of minor units for people: 10000 BRL -> `R$ 100.00`."""
+    if minor is None or currency not in CURRENCY_EXPONENTS:
+        return "?" if minor is None else f"{minor} minor units {currency}"
+    exponent = CURRENCY_EXPONENTS[currency]
+    whole, part = divmod(minor, 10**exponent)
+    text = f"{whole}.{part:0{exponent}d}" if exponent else str(whole)
+    return f"{SYMBOLS.get(currency, currency)} {text}"

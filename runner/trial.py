@@ -1,0 +1,180 @@
+"""One trial: one scenario x one variant x one refund request, driven and watched to its end."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lambdas.shared.journal import Journal
+from runner.clock import SystemClock, new_event_id
+from runner.names import COMMIT_THEN_TIMEOUT
+from runner.observe import Observation
+from runner.protocol import Protocol
+from runner.records import Reads
+from runner.target import Lab
+
+
+@dataclass
+class Trial:
+    """What identifies a trial, and what happened to it so far (frozen as trial.json)."""
+
+    trial_id: str
+    run_id: str
+    kind: str  # "trial" or "probe"
+    scenario: str
+    variant: str
+    message: dict[str, Any] | None = None
+    sends: int = 0
+    armed: bool = False
+    started_at_ms: int = 0
+    ended_at_ms: int = 0
+    ended_because: str = "error"
+    error: str | None = None
+    queues: Reads | None = field(default=None, repr=False)
+
+    def as_json(self, protocol: Protocol, lab: Lab) -> dict[str, Any]:
+        """Return trial.json's object, as evidence/FORMAT.md describes it."""
+        quiescence = protocol.quiescence
+        return {
+            "trial_id": self.trial_id,
+            "run_id": self.run_id,
+            "kind": self.kind,
+            "scenario": self.scenario,
+            "variant": self.variant,
+            "request": refund_request(protocol),
+            "armed": self.armed,
+            "message": self.message,
+            "queues": {"source": lab.queue_url(self.variant), "dlq": lab.dlq_url(self.variant)},
+            "started_at_ms": self.started_at_ms,
+            "ended_at_ms": self.ended_at_ms,
+            "ended_because": self.ended_because,
+            "quiescence": {"samples": quiescence.samples, "interval_s": quiescence.interval_s},
+            # The driver is itself a possible retrier and observer (CASES D12, D15): these
+            # say what it did, and the journal's message events say it again.
+            "driver": {"total_max_attempts": 1, "sends": self.sends, "source_queue_receives": 0},
+            "error": self.error,
+        }
+
+
+def refund_request(protocol: Protocol) -> dict[str, Any]:
+    """Return the approved refund of the protocol; amounts in minor units."""
+    r = protocol.refund
+    return {
+        "refund_request_id": r.refund_request_id,
+        "payment_id": r.payment_id,
+        "captured_minor": r.captured_minor,
+        "approved_minor": r.approved_minor,
+        "currency": r.currency,
+    }
+
+
+class TrialDriver:
+    """Opens a trial, arms its barrier, sends its one message and waits until nothing moves.
+
+    `note(trial, event)` is called for each new journal event and `waiting(trial, text)` for
+    what is being waited for; both only inform the person who watches.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        protocol: Protocol,
+        clock: SystemClock,
+        stopped: Callable[[], bool],
+        note: Callable[[Trial, dict[str, Any]], None],
+        waiting: Callable[[Trial, str], None],
+    ):
+        self._lab = lab
+        self._protocol = protocol
+        self._clock = clock
+        self._stopped = stopped
+        self._note = note
+        self._waiting = waiting
+        self.journal = Journal(
+            lab.client("dynamodb"),
+            lab.journal_table,
+            source="runner",
+            now_ms=clock.now_ms,
+            new_id=new_event_id,
+            sleep=clock.sleep,
+        )
+
+    def run(self, trial: Trial) -> None:
+        """Run the trial to its end. A fault of the harness ends it as `error`, never silently."""
+        trial.started_at_ms = self._clock.now_ms()
+        trial.queues = Reads(self._clock.now_ms)
+        try:
+            self.open_and_arm(trial)
+            self._send(trial)
+            trial.ended_because = self._wait(trial)
+            self.journal.append(trial.trial_id, "trial_closed")
+        except (ClientError, BotoCoreError, OSError) as error:
+            trial.ended_because = "error"
+            trial.error = f"{type(error).__name__}: {error}"
+        finally:
+            trial.ended_at_ms = self._clock.now_ms()
+
+    def open_and_arm(self, trial: Trial) -> None:
+        """Record the trial's first events; in a treatment the barrier is armed with them."""
+        self.journal.append(trial.trial_id, "trial_opened", detail={"variant": trial.variant})
+        if trial.scenario == COMMIT_THEN_TIMEOUT:
+            self.journal.append(
+                trial.trial_id,
+                "barrier_armed",
+                companions=(lambda _seq, event_id: self._barrier_put(trial.trial_id, event_id),),
+            )
+            trial.armed = True
+
+    def _barrier_put(self, trial_id: str, event_id: str) -> dict[str, Any]:
+        return {
+            "Put": {
+                "TableName": self._lab.barrier_table,
+                "Item": {
+                    "trial_id": {"S": trial_id},
+                    "state": {"S": "ARMED"},
+                    "armed_event_id": {"S": event_id},
+                },
+                "ConditionExpression": "attribute_not_exists(trial_id)",
+            }
+        }
+
+    def _send(self, trial: Trial) -> None:
+        """Send the trial's one message: the refund and the trial's id, never the scenario."""
+        body = json.dumps(
+            {"trial_id": trial.trial_id, "request": refund_request(self._protocol)}, sort_keys=True
+        )
+        intent = self.journal.append(trial.trial_id, "message_send_started")
+        trial.sends += 1
+        sent = self._lab.client("sqs").send_message(
+            QueueUrl=self._lab.queue_url(trial.variant),
+            MessageBody=body,
+            MessageGroupId=trial.trial_id,
+            MessageDeduplicationId=trial.trial_id,
+        )
+        trial.message = {
+            "message_id": sent["MessageId"],
+            "group_id": trial.trial_id,
+            "deduplication_id": trial.trial_id,
+            "body": body,
+            "sequence_number": sent.get("SequenceNumber"),
+        }
+        self.journal.append(
+            trial.trial_id, "message_sent", delivery_id=sent["MessageId"], caused_by=intent.event_id
+        )
+
+    def _wait(self, trial: Trial) -> str:
+        """Watch until the trial is quiescent, out of time, or interrupted; return which."""
+        observation = Observation(self._lab, self._protocol, self._clock, trial)
+        limit = self._clock.monotonic() + self._protocol.quiescence.trial_limit_s
+        while self._clock.monotonic() < limit:
+            if self._stopped():
+                return "interrupted"
+            for event in observation.look():
+                self._note(trial, event)
+            if observation.quiescent():
+                return "quiescent"
+            self._waiting(trial, observation.waiting_for())
+            self._clock.sleep(self._protocol.quiescence.interval_s)
+        return "trial_limit"
