@@ -17,12 +17,16 @@ from stacks.archive import BUILD_DIR, AssetError, digest, write_zip
 # What the handlers import; their dependencies are found from their metadata.
 ROOTS = ("boto3", "aws-durable-execution-sdk-python", "aws-lambda-powertools")
 
-# Service models kept in botocore/data, out of some 450. Handlers call DynamoDB and Lambda;
-# SQS and STS are what a handler of a later variant would reach for first.
+# The time to unpack every file counts in every cold start of the local cloud, so what handlers
+# never import stays out. Of these folders only the named subfolders are kept (loose files stay):
+# botocore alone brings models of some 450 services. A variant that needs more adds it here.
 SERVICES = ("dynamodb", "lambda", "sqs", "sts")
-
-# Bytes a handler never imports: they would only be unpacked at every cold start.
-LEFT_OUT = ("boto3/examples/",)
+KEPT = {
+    "botocore/data": SERVICES,
+    "boto3/data": SERVICES,
+    "aws_lambda_powertools/utilities": ("jmespath_utils",),
+}
+LEFT_OUT = ("boto3/examples/", "aws_lambda_powertools/event_handler/")
 
 NATIVE = (".so", ".pyd", ".dylib")
 
@@ -80,21 +84,21 @@ def closure(roots: tuple[str, ...]) -> list[Distribution]:
 
 
 def _files_of(dist: Distribution) -> Iterator[tuple[str, Path]]:
-    """Yield the importable files of a distribution: no scripts, metadata, bytecode or unused models."""
+    """Yield a distribution's importable files that are worth unpacking, by name."""
     for entry in dist.files or ():
         path = PurePosixPath(entry.as_posix())
-        top = path.parts[0]
-        if top == ".." or top.endswith(".dist-info") or "__pycache__" in path.parts:
-            continue
-        if path.as_posix().startswith(LEFT_OUT) or _unused_model(path):
-            continue
-        yield path.as_posix(), Path(entry.locate())
+        if not _left_out(path):
+            yield path.as_posix(), Path(entry.locate())
 
 
-def _unused_model(path: PurePosixPath) -> bool:
-    """Whether the file belongs to a service we leave out; botocore/data's loose files stay."""
-    parts = path.parts
-    return parts[:2] == ("botocore", "data") and len(parts) > 3 and parts[2] not in SERVICES
+def _left_out(path: PurePosixPath) -> bool:
+    """Whether a file is a script, metadata, bytecode, or part of what no handler imports."""
+    top = path.parts[0]
+    if top == ".." or top.endswith(".dist-info") or "__pycache__" in path.parts:
+        return True
+    parent, child = "/".join(path.parts[:2]), path.parts[2:-1]
+    unused = parent in KEPT and bool(child) and child[0] not in KEPT[parent]
+    return unused or path.as_posix().startswith(LEFT_OUT)
 
 
 def _with_bytecode(files: dict[str, bytes]) -> dict[str, bytes]:
