@@ -132,7 +132,12 @@ BROKEN = {
         "CONTROL",
         "CHAOS",
     ),
-    "a single sample for quiescence": (changed("samples = 3", "samples = 1"), "quiescence.samples", "2 to", "1"),
+    "a single sample for quiescence": (
+        changed("samples = 3", "samples = 1"),
+        "quiescence.samples",
+        "2 to",
+        "1",
+    ),
     "an execution that cannot hold its own attempts": (
         in_table("variants.durable", "execution_timeout_s = 300", "execution_timeout_s = 66"),
         "variants.durable.execution_timeout_s",
