@@ -1,0 +1,225 @@
+"""The durable mapping: queues of durable functions, served here instead of by MiniStack.
+
+MiniStack's own poller never starts a durable execution, so each of its SQS mappings onto a function
+with DurableConfig is disabled and served here: receive one message, start one durable execution of
+the version that the mapping's alias points to, wait for its end, delete the message only on success.
+
+The poller must not take a message first, so nothing is sent between a stack change and its takeover:
+
+    client      CreateStack ........................ SendMessage ------------.
+    gateway     hold sends -> forward -> settle() -> release sends -> forward
+    MiniStack                 mapping enabled, disabled here         queue empty until now
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import aiohttp
+
+from runner.local.clients import REGION, make_client
+from runner.local.durable import DurableFunction, DurableService
+
+LOG = logging.getLogger(__name__)
+LONG_POLL_S = 2
+# A custom resource may itself send while its stack is in progress: never hold it for ever.
+HOLD_LIMIT_S = 20
+STANDARD_QUEUE_SLOTS = 5
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """One SQS event source mapping onto a qualified durable function."""
+
+    uuid: str
+    queue_arn: str
+    function: DurableFunction
+    qualifier: str
+
+    @property
+    def slots(self) -> int:
+        """Deliveries in flight: one for a FIFO queue, so that groups keep their order."""
+        return 1 if self.queue_arn.endswith(".fifo") else STANDARD_QUEUE_SLOTS
+
+
+class DurableMappings:
+    """Knows the durable functions of all stacks and serves their queues."""
+
+    def __init__(self, ministack_url: str, durable: DurableService):
+        self._durable = durable
+        self._url = ministack_url
+        self._clients: dict = {}
+        self._pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="aws")
+        self._http: aiohttp.ClientSession | None = None
+        self._tasks: dict[Mapping, list[asyncio.Task]] = {}
+        self._changes = 0
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._reconciling = asyncio.Lock()
+        self._background: set[asyncio.Task] = set()
+        self.functions: dict[str, DurableFunction] = {}
+
+    async def start(self, http: aiohttp.ClientSession) -> None:
+        """Make the clients (slow, and not thread-safe) before the first request needs them."""
+        self._http = http
+        for service in ("cloudformation", "lambda", "sqs"):
+            self._clients[service] = await asyncio.to_thread(make_client, self._url, service)
+
+    async def _aws(self, service: str, operation: str, **parameters) -> dict:
+        call: Callable = getattr(self._clients[service], operation)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: call(**parameters))
+
+    # -- stack changes ---------------------------------------------------------------------------
+
+    def stack_change_begins(self) -> None:
+        """Hold sends and invokes; called before the change is forwarded."""
+        self._changes += 1
+        self._settled.clear()
+
+    def stack_change_forwarded(self) -> None:
+        """Take over in the background, then release what is held."""
+        task = asyncio.create_task(self._settle())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def settled(self) -> None:
+        """Wait until no stack change is under way."""
+        try:
+            await asyncio.wait_for(self._settled.wait(), HOLD_LIMIT_S)
+        except TimeoutError:
+            LOG.warning("a stack change takes over %s s; requests are no longer held", HOLD_LIMIT_S)
+
+    async def _settle(self) -> None:
+        try:
+            while await self.reconcile():
+                await asyncio.sleep(0.02)
+        except Exception:
+            LOG.exception("takeover of durable mappings failed")
+        finally:
+            self._changes -= 1
+            if not self._changes:
+                self._settled.set()
+
+    async def reconcile(self) -> bool:
+        """Serve exactly the mappings that exist now; return whether a stack is still changing."""
+        async with self._reconciling:
+            loop = asyncio.get_running_loop()
+            busy, self.functions = await loop.run_in_executor(self._pool, self._read_functions)
+            wanted = set(await loop.run_in_executor(self._pool, lambda: list(self._take_over())))
+            for mapping in self._tasks.keys() - wanted:
+                for task in self._tasks.pop(mapping):
+                    task.cancel()
+            for mapping in wanted - self._tasks.keys():
+                self._tasks[mapping] = [asyncio.create_task(self._serve(mapping)) for _ in range(mapping.slots)]
+            return busy
+
+    def _read_functions(self) -> tuple[bool, dict[str, DurableFunction]]:
+        cloudformation, busy, functions = self._clients["cloudformation"], False, {}
+        for page in cloudformation.get_paginator("describe_stacks").paginate():
+            for stack in page["Stacks"]:
+                status = stack["StackStatus"]
+                busy |= status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS"
+                if status != "REVIEW_IN_PROGRESS":
+                    functions.update(self._functions_of(stack["StackName"]))
+        return busy, functions
+
+    def _functions_of(self, stack: str) -> dict[str, DurableFunction]:
+        cloudformation = self._clients["cloudformation"]
+        template = cloudformation.get_template(StackName=stack)["TemplateBody"]
+        if isinstance(template, str):
+            LOG.warning("stack %s: only JSON templates are searched for DurableConfig", stack)
+            return {}
+        durable = {
+            logical_id: resource["Properties"]["DurableConfig"]
+            for logical_id, resource in template.get("Resources", {}).items()
+            if resource["Type"] == "AWS::Lambda::Function" and "DurableConfig" in resource.get("Properties", {})
+        }
+        if not durable:
+            return {}
+        described = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
+        return {
+            r["PhysicalResourceId"]: DurableFunction(
+                name=r["PhysicalResourceId"],
+                execution_timeout_s=int(durable[r["LogicalResourceId"]]["ExecutionTimeout"]),
+                retention_days=int(durable[r["LogicalResourceId"]].get("RetentionPeriodInDays", 30)),
+            )
+            for r in described
+            if r["LogicalResourceId"] in durable and r.get("PhysicalResourceId")
+        }
+
+    def _take_over(self) -> Iterator[Mapping]:
+        lambda_ = self._clients["lambda"]
+        for page in lambda_.get_paginator("list_event_source_mappings").paginate():
+            for found in page["EventSourceMappings"]:
+                name, _, qualifier = found["FunctionArn"].split(":function:")[1].partition(":")
+                if name not in self.functions or ":sqs:" not in found["EventSourceArn"]:
+                    continue
+                if found["State"] != "Disabled":
+                    lambda_.update_event_source_mapping(UUID=found["UUID"], Enabled=False)
+                yield Mapping(found["UUID"], found["EventSourceArn"], self.functions[name], qualifier)
+
+    # -- deliveries ------------------------------------------------------------------------------
+
+    async def _serve(self, mapping: Mapping) -> None:
+        LOG.info("serving %s -> %s:%s", mapping.queue_arn, mapping.function.name, mapping.qualifier)
+        queue_url = None
+        while True:
+            try:
+                if queue_url is None:
+                    name = mapping.queue_arn.rsplit(":", 1)[1]
+                    queue_url = (await self._aws("sqs", "get_queue_url", QueueName=name))["QueueUrl"]
+                await self._deliver_next(mapping, queue_url)
+            except Exception:
+                # The message, if one was received, comes back after its visibility timeout.
+                LOG.exception("delivery from %s failed", mapping.queue_arn)
+                await asyncio.sleep(1)
+
+    async def _deliver_next(self, mapping: Mapping, queue_url: str) -> None:
+        received = await self._aws(
+            "sqs",
+            "receive_message",
+            QueueUrl=queue_url,
+            MaxNumberOfMessages=1,
+            WaitTimeSeconds=LONG_POLL_S,
+            MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        for message in received.get("Messages", []):
+            version = await self.version_of(mapping.function.name, mapping.qualifier)
+            event = json.dumps({"Records": [sqs_record(message, mapping.queue_arn)]})
+            arn = await self._durable.start_execution(self._http, mapping.function, version, event)
+            status = (await self._durable.wait(self._http, arn))["Status"]
+            LOG.info("message %s: execution %s %s", message["MessageId"], arn, status)
+            if status == "SUCCEEDED":
+                await self._aws(
+                    "sqs", "delete_message", QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"]
+                )
+
+    async def version_of(self, function: str, qualifier: str) -> str:
+        """Resolve an alias to the version it points to; a version or $LATEST is itself."""
+        if not qualifier or qualifier == "$LATEST" or qualifier.isdigit():
+            return qualifier or "$LATEST"
+        alias = await self._aws("lambda", "get_alias", FunctionName=function, Name=qualifier)
+        return alias["FunctionVersion"]
+
+
+def sqs_record(message: dict, queue_arn: str) -> dict:
+    """Return a received message in the shape in which Lambda hands it to a function."""
+    attributes = {
+        name: {key[0].lower() + key[1:]: value for key, value in attribute.items()}
+        for name, attribute in message.get("MessageAttributes", {}).items()
+    }
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message.get("Attributes", {}),
+        "messageAttributes": attributes,
+        "md5OfBody": message.get("MD5OfBody", ""),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue_arn,
+        "awsRegion": REGION,
+    }

@@ -1,0 +1,1 @@
+"""Tests of the embedded local cloud; the slow ones start the real engines."""
