@@ -1,0 +1,1 @@
+"""Tests of what runs in Lambda. Nothing imports them."""
