@@ -6,13 +6,12 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
-ACCOUNT = "000000000000"
-REGION = "us-east-1"
-# MiniStack's root: the access key that is the account id.
-ROOT = {"aws_access_key_id": ACCOUNT, "aws_secret_access_key": "test"}
+from runner.local.ministack import REGION, ROOT
 
 
-def make_client(endpoint: str, service: str, *, credentials: dict | None = None, read_timeout_s: int = 60):
+def make_client(
+    endpoint: str, service: str, *, credentials: dict | None = None, read_timeout_s: int = 60
+):
     """Return a client that sends each request exactly once (CASES D13) as root or `credentials`."""
     nowhere = (None, None, os.devnull, None)
     # A profile or config file of the user must neither redirect nor break the local cloud.

@@ -4,7 +4,8 @@ import sys
 import threading
 
 from runner.local import launch
-from runner.local.clients import ACCOUNT, REGION, make_client
+from runner.local.clients import make_client
+from runner.local.ministack import ACCOUNT, REGION
 
 
 class Cloud:

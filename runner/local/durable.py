@@ -12,7 +12,7 @@ from aws_durable_execution_sdk_python_testing.runner import WebRunner, WebRunner
 from aws_durable_execution_sdk_python_testing.web.server import WebServiceConfig
 from yarl import URL
 
-from runner.local.clients import ACCOUNT, REGION
+from runner.local.ministack import ACCOUNT, REGION
 
 # An unknown status is not terminal (CASES D09).
 TERMINAL = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "STOPPED"})

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from runner.local.clients import REGION, make_client
+from runner.local.clients import make_client
 from runner.local.durable import DurableFunction, DurableService
+from runner.local.ministack import REGION
 
 LOG = logging.getLogger(__name__)
 LONG_POLL_S = 2

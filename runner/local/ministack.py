@@ -11,8 +11,11 @@ import sys
 from pathlib import Path
 
 from runner.errors import LabError
-from runner.local.clients import ACCOUNT, REGION
 
+ACCOUNT = "000000000000"
+REGION = "us-east-1"
+# Root: the access key that is the account id.
+ROOT = {"aws_access_key_id": ACCOUNT, "aws_secret_access_key": "test"}
 VERSION = "1.5.33"
 REQUIREMENT = f"ministack=={VERSION}"
 FETCH_LIMIT_S = 600
@@ -65,15 +68,24 @@ def _tool_python(uv: list[str], *, offline: bool) -> subprocess.CompletedProcess
         return subprocess.CompletedProcess(command, 1, "", f"no answer within {FETCH_LIMIT_S} s")
 
 
-def settings(*, port: int, gateway: str, iam: bool) -> dict[str, str]:
-    """Return MiniStack's environment variables. Lambda workers inherit them."""
+def command(python: str, port: int) -> list[str]:
+    """Return what `ministack -d` runs, but in the foreground and on loopback only."""
+    bind = ["--bind", f"127.0.0.1:{port}", "--keep-alive", "75", "--log-level", "WARNING"]
+    return [python, "-m", "hypercorn", "ministack.app:app", *bind]
+
+
+def settings(*, gateway_port: int, iam: bool) -> dict[str, str]:
+    """Return MiniStack's environment variables. Lambda workers inherit them.
+
+    GATEWAY_PORT is the port in every URL that MiniStack hands out (queue URLs above all). It is
+    our gateway's, not the one MiniStack listens on, so that no client ever bypasses the gateway.
+    """
     return {
-        "GATEWAY_PORT": str(port),
-        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(gateway_port),
         "MINISTACK_HOST": "127.0.0.1",
         "MINISTACK_ACCOUNT_ID": ACCOUNT,
         "MINISTACK_REGION": REGION,
         "AUTH": "true" if iam else "false",
         # What the handlers call: the gateway, so that they reach both engines.
-        "AWS_ENDPOINT_URL": gateway,
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{gateway_port}",
     }

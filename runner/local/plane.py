@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from runner.local import ministack
-from runner.local.clients import ACCOUNT, ROOT
+from runner.local.ministack import ACCOUNT, ROOT
 
 LOG = logging.getLogger(__name__)
 READY_LIMIT_S = 60
@@ -52,16 +52,17 @@ def die_with_plane(plane_pid: int) -> None:
         os._exit(1)
 
 
-def start_ministack(python: str, port: int, gateway: str, iam: bool, log: Path) -> subprocess.Popen:
+def start_ministack(args: argparse.Namespace, port: int, gateway_port: int) -> subprocess.Popen:
     """Start MiniStack first: it boots while we import the rest."""
     plane_pid = os.getpid()
-    with log.open("ab") as out:
+    with (args.logs / "ministack.log").open("ab") as log:
         return subprocess.Popen(
-            [python, "-m", "ministack"],
+            ministack.command(args.ministack_python, port),
             stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            env={**os.environ, **ministack.settings(port=port, gateway=gateway, iam=iam)},
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **ministack.settings(gateway_port=gateway_port, iam=args.iam == "on")},
+            # `-m` puts the working directory on sys.path; the temporary folder holds no modules.
             cwd=os.environ["TMPDIR"],
             preexec_fn=(lambda: die_with_plane(plane_pid)) if sys.platform == "linux" else None,
         )
@@ -126,19 +127,19 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--iam", choices=("on", "off"), required=True)
     parser.add_argument("--logs", type=Path, required=True)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("botocore").setLevel(logging.WARNING)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("runner").setLevel(logging.INFO)
 
     port = free_port()
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", free_port((port,))))
-        gateway = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        engine = start_ministack(args.ministack_python, port, gateway, args.iam == "on", args.logs / "ministack.log")
+        gateway_port = listener.getsockname()[1]
+        engine = start_ministack(args, port, gateway_port)
         # The durable service invokes handlers through a client of the default credential chain.
         os.environ.update(AWS_ACCESS_KEY_ID=ACCOUNT, AWS_SECRET_ACCESS_KEY=ROOT["aws_secret_access_key"])
         try:
-            asyncio.run(serve(listener, engine, f"http://127.0.0.1:{port}", gateway))
+            asyncio.run(serve(listener, engine, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{gateway_port}"))
         except (EngineEnded, TimeoutError) as error:
             LOG.error("%s", error)
             report({"error": str(error) or f"not healthy within {READY_LIMIT_S} s"})
