@@ -30,7 +30,8 @@ def lab_app(protocol_name: str | None = None, outdir: str | None = None) -> cdk.
 
     Raises one of `Refusal` before anything is written.
     """
-    app = cdk.App(outdir=outdir, analytics_reporting=False, post_cli_context=SETTINGS)
+    # No automatic synth at exit: after a refusal it would write an empty assembly.
+    app = cdk.App(outdir=outdir, auto_synth=False, analytics_reporting=False, post_cli_context=SETTINGS)
     if protocol_name is None:
         protocol_name = app.node.try_get_context("protocol")
     protocol = load(DEFAULT_PROTOCOL if protocol_name is None else str(protocol_name))

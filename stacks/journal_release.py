@@ -12,7 +12,15 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from runner.protocol import Protocol
-from stacks.shapes import DEAD_LETTER_RETENTION, Runtime, allow, lab_function, lab_queue, lab_table
+from stacks.shapes import (
+    DEAD_LETTER_RETENTION,
+    Runtime,
+    acknowledge,
+    allow,
+    lab_function,
+    lab_queue,
+    lab_table,
+)
 
 RELEASING_RECORD = {
     "eventName": ["INSERT"],
@@ -48,6 +56,11 @@ class ReleaseController(Construct):
         super().__init__(scope, id)
         # Where a record goes that the bounded retries could not deliver: a lost release is visible.
         self.failures = lab_queue(self, "Failures", retention_period=DEAD_LETTER_RETENTION)
+        acknowledge(
+            self.failures,
+            "AwsSolutions-SQS3",
+            "It is itself where failures end; nothing consumes it, so it needs no dead-letter queue.",
+        )
         built = lab_function(
             self,
             name="release",

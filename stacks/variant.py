@@ -6,7 +6,7 @@ the ledger or the barrier.
 
 from collections.abc import Mapping
 
-from aws_cdk import Duration
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -14,7 +14,7 @@ from constructs import Construct
 from runner.names import CONVENTIONAL, DURABLE, DURABLE_ALIAS
 from runner.protocol import Conventional, Durable, Protocol
 from stacks.journal_release import Journal
-from stacks.shapes import FifoPair, LabFunction, Runtime, allow, fifo_pair, lab_function
+from stacks.shapes import FifoPair, LabFunction, Runtime, acknowledge, allow, fifo_pair, lab_function
 
 
 class Variant(Construct):
@@ -131,13 +131,11 @@ class DurableVariant(Variant):
 
         A policy beside the role, not in it: it names the function, which itself needs the role.
         """
-        return iam.Policy(
+        policy = iam.Policy(
             self,
             "CheckpointPolicy",
             roles=[role],
             statements=[
-                # Executions belong to a version, so the service checks NAME:VERSION; the number is
-                # not known before the function exists, hence the wildcard on this one function.
                 allow(
                     "lambda:CheckpointDurableExecution",
                     "lambda:GetDurableExecutionState",
@@ -145,3 +143,11 @@ class DurableVariant(Variant):
                 )
             ],
         )
+        function_id = Stack.of(self).get_logical_id(self.function.node.default_child)
+        acknowledge(
+            policy,
+            f"AwsSolutions-IAM5[Resource::<{function_id}.Arn>:*]",
+            "An execution belongs to a version, so the service checks NAME:VERSION; the number is not known "
+            "before the function exists, hence the wildcard, on this one function.",
+        )
+        return policy
