@@ -26,7 +26,6 @@ QUEUE_COUNTS = (
     "ApproximateNumberOfMessagesDelayed",
 )
 
-PROVIDER_START = "provider_request_received"
 PROVIDER_ENDS = ("response_sent", "response_released", "barrier_expired")
 
 
@@ -106,13 +105,17 @@ class Observation:
         A dispatch counts until the provider recorded its end, or until a provider that never
         recorded one must have been killed by its function timeout.
         """
-        ended = {e.get("lambda_request_id") for e in self._of_type(*PROVIDER_ENDS)}
-        served_by = {e.get("caused_by"): e.get("lambda_request_id") for e in self._of_type(PROVIDER_START)}
+        ended = {e.get("transaction_id") for e in self._of_type(*PROVIDER_ENDS)}
+        answered = {
+            commit["caused_by"]
+            for commit in self._of_type("provider_commit_confirmed")
+            if commit["transaction_id"] in ended
+        }
         limit_s = self._protocol.caller.deadline_ms / 1000 + self._protocol.provider.function_timeout_s
         return [
             event["event_id"]
             for event in self._of_type("dispatch_started")
-            if served_by.get(event["event_id"], "never served") not in ended
+            if event["event_id"] not in answered
             and self._clock.monotonic() - self._seen_at[event["seq"]] < limit_s
         ]
 

@@ -23,17 +23,22 @@ RELEASED, EXPIRED = "response_released", "barrier_expired"
 POLL_S = 0.2
 
 
-def warm(lab: Lab, names: tuple[str, ...] = ("provider", "release", "conventional", "durable")) -> dict:
+FUNCTIONS = ("provider", "release", "conventional", "durable")
+
+
+def warm(lab: Lab, side_by_side: int, names: tuple[str, ...] = FUNCTIONS) -> dict[str, Any]:
     """Invoke the named functions with a ping and return what each says of its own SDK.
 
     A cold first call can outlast the caller's deadline, which would be the studied fault where
-    the protocol does not want it (EMULATORS.md). Raises LabError naming a function that fails.
+    the protocol does not want it (EMULATORS.md). The provider is called `side_by_side` times at
+    once, because that many trials will call it at once, each from an environment of its own.
+    Raises LabError naming a function that fails.
     """
     client = lab.client("lambda")
-    functions = {name: lab.functions()[name] for name in names}
-    with ThreadPoolExecutor(len(functions)) as pool:
-        pongs = pool.map(lambda item: _ping(client, *item), functions.items())
-        return dict(zip(functions, pongs, strict=True))
+    calls = [name for name in names for _ in range(side_by_side if name == "provider" else 1)]
+    with ThreadPoolExecutor(len(calls)) as pool:
+        pongs = pool.map(lambda name: _ping(client, name, lab.functions()[name]), calls)
+        return dict(zip(calls, pongs, strict=True))
 
 
 def _ping(client: Any, name: str, function: dict[str, str]) -> dict[str, Any]:

@@ -84,13 +84,13 @@ class Run:
 
     def _probe(self) -> bool:
         self.progress.say("warming every function, then the transport probe")
-        self.functions = probing.warm(self.lab)
+        self.functions = probing.warm(self.lab, 1 if self.sequential else len(VARIANTS))
         self.probe = probing.new_probe(self.run_id)
         released = probing.run_probe(self.probe, self.lab, self.protocol, self.clock, self.driver())
         if not released:
             self.progress.say("the probe's provider was never released: no trial is run on this target")
         # A failed invocation costs the environment on the local cloud, so warm that one again.
-        probing.warm(self.lab, (self.probe.variant,))
+        probing.warm(self.lab, 1, (self.probe.variant,))
         return released
 
     def _run_trials(self) -> None:
@@ -210,11 +210,16 @@ def judge(package: Path) -> dict[str, Any]:
         timeout=JUDGE_LIMIT_S,
         check=False,
     )
-    if done.returncode not in (0, 1, 2):
+    try:
+        # Python itself ends with 1 when it cannot start the oracle: only a document is a verdict.
+        verdict = json.loads(done.stdout)
+    except ValueError:
+        verdict = None
+    if done.returncode not in (0, 1, 2) or verdict is None:
         raise LabError(
             "the oracle gave no verdict",
-            expected="exit code 0, 1 or 2",
+            expected="a verdict and exit code 0, 1 or 2",
             found=f"{done.returncode}: {done.stderr.strip()[-1000:]}",
             next_step=f"run `python -m oracle judge {package}`",
         )
-    return json.loads(done.stdout)
+    return verdict

@@ -39,9 +39,9 @@ def event(seq, type, **more):
 FINISHED = {"status": "FINISHED", "reason": "SUCCEEDED"}
 CALL = (
     event(1, "dispatch_started"),
-    event(2, "provider_request_received", caused_by="e1", lambda_request_id="p1"),
+    event(2, "provider_commit_confirmed", caused_by="e1", transaction_id="tx1"),
 )
-ANSWERED = (*CALL, event(3, "response_sent", lambda_request_id="p1"))
+ANSWERED = (*CALL, event(3, "response_sent", transaction_id="tx1"))
 
 
 @pytest.fixture(autouse=True)
