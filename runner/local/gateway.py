@@ -14,6 +14,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from runner.local.clients import SECURE_TRANSPORT
 from runner.local.durable import DurableService
 from runner.local.invoke import DurableInvoke, invoked_function
 from runner.local.mappings import DurableMappings
@@ -35,16 +36,21 @@ FORM = "application/x-www-form-urlencoded"
 class Gateway:
     """Decides which engine answers a request."""
 
-    def __init__(self, ministack_url: str, durable: DurableService, mappings: DurableMappings):
+    def __init__(
+        self,
+        ministack_url: str,
+        durable: DurableService,
+        mappings: DurableMappings,
+        http: aiohttp.ClientSession,
+    ):
         self._ministack_url = ministack_url
         self._durable = durable
         self._mappings = mappings
-        self._invoke = DurableInvoke(durable, mappings)
-        self._http: aiohttp.ClientSession | None = None
-
-    def app(self, http: aiohttp.ClientSession) -> web.Application:
-        """Return the aiohttp application."""
         self._http = http
+        self._invoke = DurableInvoke(durable, mappings, http)
+
+    def app(self) -> web.Application:
+        """Return the aiohttp application."""
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_get("/_suc/health", self._health)
         app.router.add_route("*", "/{path:.*}", self._handle)
@@ -52,14 +58,19 @@ class Gateway:
 
     async def _health(self, _request: web.Request) -> web.Response:
         health = {}
-        for name, url in (("ministack", f"{self._ministack_url}/_ministack/health"), ("durable", f"{self._durable.url}/health")):
+        urls = {
+            "ministack": f"{self._ministack_url}/_ministack/health",
+            "durable": f"{self._durable.url}/health",
+        }
+        for name, url in urls.items():
             try:
                 async with self._http.get(url, timeout=aiohttp.ClientTimeout(total=2)) as answer:
                     health[name] = answer.status == 200
             except (aiohttp.ClientError, TimeoutError):
                 health[name] = False
         health["durable_functions"] = sorted(self._mappings.functions)
-        return web.json_response(health, status=200 if health["ministack"] and health["durable"] else 503)
+        healthy = health["ministack"] and health["durable"]
+        return web.json_response(health, status=200 if healthy else 503)
 
     async def _handle(self, request: web.Request) -> web.Response:
         body = await request.read()
@@ -73,7 +84,7 @@ class Gateway:
         if target and HANDLER_INVOKE not in request.headers:
             await self._mappings.settled()
             if target.name in self._mappings.functions and not target.is_dry_run:
-                return await self._invoke.answer(self._http, target, body)
+                return await self._invoke.answer(target, body)
         return await self._forward(self._ministack_url, request, body)
 
     async def _change_stack(self, request: web.Request, body: bytes) -> web.Response:
@@ -85,6 +96,7 @@ class Gateway:
 
     async def _forward(self, base: str, request: web.Request, body: bytes) -> web.Response:
         headers = [(k, v) for k, v in request.headers.items() if k.lower() not in HOP_BY_HOP]
+        headers += SECURE_TRANSPORT.items()
         async with self._http.request(
             request.method,
             URL(base + request.raw_path, encoded=True),

@@ -1,8 +1,8 @@
 """Invoke of a durable function, as AWS answers it: a durable execution of the resolved version."""
 
+import asyncio
 import json
 import re
-import uuid
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -53,12 +53,16 @@ def invoked_function(request: web.Request) -> Target | None:
 class DurableInvoke:
     """Answers Invoke of durable functions; remembers names, which AWS makes idempotent."""
 
-    def __init__(self, durable: DurableService, mappings: DurableMappings):
+    def __init__(
+        self, durable: DurableService, mappings: DurableMappings, http: aiohttp.ClientSession
+    ):
         self._durable = durable
         self._mappings = mappings
+        self._http = http
         self._named: dict[tuple[str, str], tuple[bytes, str]] = {}
+        self._starting = asyncio.Lock()
 
-    async def answer(self, http: aiohttp.ClientSession, target: Target, body: bytes) -> web.Response:
+    async def answer(self, target: Target, body: bytes) -> web.Response:
         """Start the execution; for RequestResponse wait for its end and return its result."""
         if not target.qualifier:
             message = "You cannot invoke a durable function using an unqualified ARN."
@@ -69,23 +73,24 @@ class DurableInvoke:
             version = await self._mappings.version_of(target.name, target.qualifier)
         except ClientError as error:
             return _error(404, error.response["Error"]["Code"], error.response["Error"]["Message"])
-        earlier = self._named.get((target.name, target.execution_name or ""))
-        if earlier and earlier[0] != body:
-            message = f"Execution {target.execution_name} already exists with another payload."
-            return _error(409, "DurableExecutionAlreadyStartedException", message)
-        arn = earlier[1] if earlier else await self._start(http, target, version, body)
+        async with self._starting:
+            earlier = self._named.get((target.name, target.execution_name or ""))
+            if earlier and earlier[0] != body:
+                message = f"Execution {target.execution_name} already exists with another payload."
+                return _error(409, "DurableExecutionAlreadyStartedException", message)
+            arn = earlier[1] if earlier else await self._start(target, version, body)
         headers = {"X-Amz-Executed-Version": version, "X-Amz-Durable-Execution-Arn": arn}
         if target.invocation_type == "Event":
             return web.Response(status=202, headers=headers)
-        return _ended(await self._durable.wait(http, arn), headers)
+        return _ended(await self._durable.wait(self._http, arn), headers)
 
-    async def _start(self, http: aiohttp.ClientSession, target: Target, version: str, body: bytes) -> str:
+    async def _start(self, target: Target, version: str, body: bytes) -> str:
         function = self._mappings.functions[target.name]
         payload = body.decode() or "null"
-        name = target.execution_name or str(uuid.uuid4())
-        arn = await self._durable.start_execution(http, function, version, payload, name)
-        if target.execution_name:
-            self._named[target.name, target.execution_name] = (body, arn)
+        name = target.execution_name
+        arn = await self._durable.start_execution(self._http, function, version, payload, name)
+        if name:
+            self._named[target.name, name] = (body, arn)
         return arn
 
 

@@ -14,6 +14,7 @@ The poller must not take a message first, so nothing is sent between a stack cha
 import asyncio
 import json
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -49,12 +50,13 @@ class Mapping:
 class DurableMappings:
     """Knows the durable functions of all stacks and serves their queues."""
 
-    def __init__(self, ministack_url: str, durable: DurableService):
+    def __init__(self, ministack_url: str, durable: DurableService, http: aiohttp.ClientSession):
         self._durable = durable
+        self._http = http
         self._url = ministack_url
         self._clients: dict = {}
+        self._making_client = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="aws")
-        self._http: aiohttp.ClientSession | None = None
         self._tasks: dict[Mapping, list[asyncio.Task]] = {}
         self._changes = 0
         self._settled = asyncio.Event()
@@ -63,15 +65,18 @@ class DurableMappings:
         self._background: set[asyncio.Task] = set()
         self.functions: dict[str, DurableFunction] = {}
 
-    async def start(self, http: aiohttp.ClientSession) -> None:
-        """Make the clients (slow, and not thread-safe) before the first request needs them."""
-        self._http = http
-        for service in ("cloudformation", "lambda", "sqs"):
-            self._clients[service] = await asyncio.to_thread(make_client, self._url, service)
+    def _client(self, service: str):
+        # Made on first use, so that start-up does not wait for it; making one is not thread-safe.
+        with self._making_client:
+            if service not in self._clients:
+                self._clients[service] = make_client(self._url, service)
+            return self._clients[service]
+
+    async def _in_thread(self, call: Callable):
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     async def _aws(self, service: str, operation: str, **parameters) -> dict:
-        call: Callable = getattr(self._clients[service], operation)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: call(**parameters))
+        return await self._in_thread(lambda: getattr(self._client(service), operation)(**parameters))
 
     # -- stack changes ---------------------------------------------------------------------------
 
@@ -107,9 +112,8 @@ class DurableMappings:
     async def reconcile(self) -> bool:
         """Serve exactly the mappings that exist now; return whether a stack is still changing."""
         async with self._reconciling:
-            loop = asyncio.get_running_loop()
-            busy, self.functions = await loop.run_in_executor(self._pool, self._read_functions)
-            wanted = set(await loop.run_in_executor(self._pool, lambda: list(self._take_over())))
+            busy, self.functions = await self._in_thread(self._read_functions)
+            wanted = set(await self._in_thread(lambda: list(self._take_over())))
             for mapping in self._tasks.keys() - wanted:
                 for task in self._tasks.pop(mapping):
                     task.cancel()
@@ -118,7 +122,7 @@ class DurableMappings:
             return busy
 
     def _read_functions(self) -> tuple[bool, dict[str, DurableFunction]]:
-        cloudformation, busy, functions = self._clients["cloudformation"], False, {}
+        cloudformation, busy, functions = self._client("cloudformation"), False, {}
         for page in cloudformation.get_paginator("describe_stacks").paginate():
             for stack in page["Stacks"]:
                 status = stack["StackStatus"]
@@ -128,7 +132,7 @@ class DurableMappings:
         return busy, functions
 
     def _functions_of(self, stack: str) -> dict[str, DurableFunction]:
-        cloudformation = self._clients["cloudformation"]
+        cloudformation = self._client("cloudformation")
         template = cloudformation.get_template(StackName=stack)["TemplateBody"]
         if isinstance(template, str):
             LOG.warning("stack %s: only JSON templates are searched for DurableConfig", stack)
@@ -152,7 +156,7 @@ class DurableMappings:
         }
 
     def _take_over(self) -> Iterator[Mapping]:
-        lambda_ = self._clients["lambda"]
+        lambda_ = self._client("lambda")
         for page in lambda_.get_paginator("list_event_source_mappings").paginate():
             for found in page["EventSourceMappings"]:
                 name, _, qualifier = found["FunctionArn"].split(":function:")[1].partition(":")

@@ -69,9 +69,9 @@ def _tool_python(uv: list[str], *, offline: bool) -> subprocess.CompletedProcess
 
 
 def command(python: str, port: int) -> list[str]:
-    """Return what `ministack -d` runs, but in the foreground and on loopback only."""
-    bind = ["--bind", f"127.0.0.1:{port}", "--keep-alive", "75", "--log-level", "WARNING"]
-    return [python, "-m", "hypercorn", "ministack.app:app", *bind]
+    """Return what `ministack -d` runs, but in the foreground, in one process, on loopback only."""
+    bind = ["--bind", f"127.0.0.1:{port}", "--workers", "0", "--keep-alive", "75"]
+    return [python, "-m", "hypercorn", "ministack.app:app", *bind, "--log-level", "WARNING"]
 
 
 def settings(*, gateway_port: int, iam: bool) -> dict[str, str]:

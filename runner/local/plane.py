@@ -79,14 +79,13 @@ async def serve(listener: socket.socket, engine: subprocess.Popen, ministack_url
 
     durable = DurableService(free_port((int(ministack_url.rsplit(":", 1)[1]),)), ministack_url)
     durable.start()
-    mappings = DurableMappings(ministack_url, durable)
     # Neither a client's nor our own timeout may cut a long Invoke: the caller's deadline is the study.
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(
         connector=connector, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False
     ) as http:
-        await mappings.start(http)
-        runner = web.AppRunner(Gateway(ministack_url, durable, mappings).app(http), access_log=None)
+        mappings = DurableMappings(ministack_url, durable, http)
+        runner = web.AppRunner(Gateway(ministack_url, durable, mappings, http).app(), access_log=None)
         await runner.setup()
         await web.SockSite(runner, listener, backlog=512).start()
         await ready(http, engine, gateway)
