@@ -1,6 +1,7 @@
 """One run: probe, trials, freeze, judge. The order of a run's life, and its timing."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -24,8 +25,12 @@ from runner.target import Lab
 from runner.trial import Trial, TrialDriver
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
-RUNS = PROJECT_ROOT / "runs"
 JUDGE_LIMIT_S = 300
+
+
+def runs_dir() -> Path:
+    """Return where runs are kept: `runs/`, ignored by git; SUC_RUNS_DIR moves it (the tests do)."""
+    return Path(os.environ.get("SUC_RUNS_DIR") or PROJECT_ROOT / "runs")
 
 
 @dataclass
@@ -40,7 +45,7 @@ class Run:
     clock: SystemClock
     stop: threading.Event
     run_id: str = field(default_factory=new_run_id)
-    runs_dir: Path = RUNS
+    runs_dir: Path = field(default_factory=runs_dir)
     trials: list[Trial] = field(default_factory=list)
     timing_s: dict[str, float] = field(default_factory=dict)
     started_at_ms: int = 0
