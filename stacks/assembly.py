@@ -25,13 +25,24 @@ SETTINGS = {
 }
 
 
-def lab_app(protocol_name: str | None = None, outdir: str | None = None) -> cdk.App:
+def lab_app(
+    protocol_name: str | None = None, outdir: str | None = None, *, validate: bool = False
+) -> cdk.App:
     """Build the app of one protocol; without a name it is the context's (`-c protocol=NAME`).
+
+    `validate` turns on CDK's own check of the template. It takes longer than all the rest of a
+    synth (3 s of 5), so the tests run it and users do not wait for it.
 
     Raises one of `Refusal` before anything is written.
     """
-    # No automatic synth at exit: after a refusal it would write an empty assembly.
-    app = cdk.App(outdir=outdir, auto_synth=False, analytics_reporting=False, post_cli_context=SETTINGS)
+    app = cdk.App(
+        outdir=outdir,
+        # No automatic synth at exit: after a refusal it would write an empty assembly.
+        auto_synth=False,
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=validate,
+        post_cli_context=SETTINGS,
+    )
     if protocol_name is None:
         protocol_name = app.node.try_get_context("protocol")
     protocol = load(DEFAULT_PROTOCOL if protocol_name is None else str(protocol_name))

@@ -27,15 +27,16 @@ _DIGESTS = (
 
 def readable(assembly: Assembly) -> str:
     """Return the template as YAML in its own order, short lists on one line, digests replaced."""
-    template = {k: _without_digests(v) for k, v in assembly.template.items()}
+    template = without_digests(assembly.template)
     return _HEADER + yaml.safe_dump(template, sort_keys=False, default_flow_style=None, width=110)
 
 
-def _without_digests(value: Any) -> Any:
+def without_digests(value: Any) -> Any:
+    """Return a template with every digest replaced by a placeholder."""
     if isinstance(value, dict):
-        return {_without_digests(k): _without_digests(v) for k, v in value.items()}
+        return {without_digests(k): without_digests(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_without_digests(v) for v in value]
+        return [without_digests(v) for v in value]
     if isinstance(value, str):
         for pattern, placeholder in _DIGESTS:
             value = pattern.sub(placeholder, value)

@@ -1,4 +1,4 @@
-"""cdk-nag and cfn-lint: clean, or acknowledged beside the reason in `stacks/`; and both really ran."""
+"""cdk-nag, cfn-lint and CDK's own check find nothing, or `stacks/` acknowledges it with a reason."""
 
 import json
 from pathlib import Path
@@ -6,23 +6,26 @@ from pathlib import Path
 import pytest
 from aws_cdk import aws_sqs as sqs
 
-from runner.names import stack_name
+from runner.names import Output, stack_name
 from stacks.assembly import lab_app
 from tests.stacks.synthesis import Assembly, judge
 
 
-def test_cdk_nag_finds_nothing(study: Assembly, rehearsal: Assembly) -> None:
-    assert study.nag == ()
-    assert rehearsal.nag == ()
+def test_cdk_nag_and_cdk_itself_find_nothing(study: Assembly, rehearsal: Assembly) -> None:
+    assert study.findings == ()
+    assert rehearsal.findings == ()
 
 
-def test_cdk_nag_really_runs(tmp_path: Path) -> None:
-    app = lab_app("study-1", outdir=str(tmp_path))
-    sqs.Queue(app.node.find_child(stack_name("study-1")), "Planted")
+def test_cdk_nag_and_cdks_own_check_really_run(tmp_path: Path) -> None:
+    app = lab_app("study-1", outdir=str(tmp_path), validate=True)
+    stack = app.node.find_child(stack_name("study-1"))
+    sqs.Queue(stack, "Planted")
+    stack.node.find_child("Provider").function.add_environment("X", "a name too short for Lambda")
     planted = judge(app, stack_name("study-1"), tmp_path)
-    assert set(planted.nag) == {
+    assert set(planted.findings) == {
         "AwsSolutions-SQS3 at SucStudy1/Planted/Resource",
         "AwsSolutions-SQS4 at SucStudy1/Planted/Resource",
+        "F3002 at SucStudy1/Provider/Function/Resource",
     }
 
 
@@ -32,7 +35,7 @@ def test_cfn_lint_finds_nothing_but_what_cdk_makes(study: Assembly, tmp_path: Pa
     template = study.folder / "SucStudy1.template.json"
     assert _lint(template) == []
     broken = json.loads(template.read_text())
-    broken["Resources"]["ConventionalMapping6B1390D8"]["Properties"]["BatchSize"] = "one"
+    broken["Resources"][study.output_id(Output.PROVIDER_FUNCTION)]["Properties"]["Timeout"] = "soon"
     (tmp_path / "broken.json").write_text(json.dumps(broken))
     assert [found.split(":")[0] for found in _lint(tmp_path / "broken.json")] == ["E3012"]
 

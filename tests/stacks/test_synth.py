@@ -50,7 +50,7 @@ def _without_network() -> tuple[str, ...]:
 def test_synth_is_offline_silent_and_the_same_under_the_cdk_cli(study: Assembly, tmp_path: Path) -> None:
     done = run_app(tmp_path, CLI_CONTEXT, offline=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    # A second synth, in another process, with the CLI's context, without cdk-nag: the same bytes.
+    # A second synth, in another process, with the CLI's context, without the checks: the same bytes.
     for name in ("SucStudy1.template.json", "SucStudy1.assets.json"):
         assert (tmp_path / "out" / name).read_bytes() == (study.folder / name).read_bytes()
 
