@@ -1,0 +1,141 @@
+"""The package's own documents: protocol, environment, template, run (section 3, the K codes)."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass, field
+
+from oracle.finding import Finding, Where, breach
+from oracle.shape import problems
+from oracle.strict_json import Malformed, load_document
+
+REQUIRED = ("protocol.toml", "protocol.json", "environment.json", "template.json", "run.json")
+GRADES = {"local": "emulated", "aws": "aws"}
+REQUEST = {"refund_request_id": str, "payment_id": str, "captured_minor": int, "approved_minor": int, "currency": str}
+_QUEUE = {"batch_size": int, "visibility_timeout_s": int, "max_receive_count": int}
+PROTOCOL = {
+    "study": {"name": str, "title": str, "canonical": bool},
+    "refund": REQUEST,
+    "caller": {"deadline_ms": int, "total_max_attempts": int, "function_timeout_s": int},
+    "provider": {"function_timeout_s": int, "hold_budget_s": int, "barrier_poll_ms": int},
+    "release": {"function_timeout_s": int, "max_retries": int},
+    "variants": {
+        "conventional": _QUEUE,
+        "durable": {**_QUEUE, "execution_timeout_s": int, "retention_days": int, "step_name": str,
+                    "step_attempts": int, "step_retry_delay_s": int, "step_jitter": str, "step_semantics": str},
+    },
+    "quiescence": {"samples": int, "interval_s": int, "trial_limit_s": int},
+    "order": [{"scenario": str, "variant": str}],
+}
+RUN = {
+    "run_id": str, "protocol": str, "protocol_sha256": str, "target": str, "grade": str, "stage": str,
+    "sequential": bool, "scenarios": [str], "started_at_ms": int, "ended_at_ms": int, "probe": (str, None),
+    "trials": [{"trial_id": str, "scenario": str, "variant": str}],
+}
+ENVIRONMENT = {
+    "target": str, "grade": str, "region": str, "account": str, "started_at_ms": int,
+    "code": {"commit": (str, None), "dirty": (bool, None)}, "assets": list, "versions": dict, "functions": dict,
+    "stack": {"name": str, "status": str, "outputs": dict},
+}
+
+
+@dataclass(slots=True)
+class Documents:
+    """Each document, or None when it is missing or malformed: no rule sees half a document."""
+
+    protocol: dict | None = None
+    environment: dict | None = None
+    template: dict | None = None
+    run: dict | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def outputs(self) -> dict:
+        return self.environment["stack"]["outputs"] if self.environment else {}
+
+
+def decode_documents(files: dict[str, bytes]) -> Documents:
+    """From the bytes of the top-level files (those that exist and were not broken)."""
+    documents = Documents()
+    found = documents.findings
+    for path in REQUIRED:
+        if path not in files:
+            found.append(breach("K01", f"{path} is missing", Where(path)))
+    loaded = {path: _load(path, data, found) for path, data in files.items() if path.endswith(".json")}
+    documents.run = _shaped(loaded, "run.json", RUN, "K02", found)
+    documents.environment = _shaped(loaded, "environment.json", ENVIRONMENT, "K05", found)
+    documents.template = _shaped(loaded, "template.json", {"Resources": dict}, "K09", found)
+    protocol = _shaped(loaded, "protocol.json", PROTOCOL, "K03", found)
+    source = files.get("protocol.toml")
+    if protocol is not None and source is not None:
+        if _same_protocol(protocol, source):
+            documents.protocol = protocol
+            found.extend(_protocol_named(documents, hashlib.sha256(source).hexdigest()))
+        else:
+            found.append(breach("K03", "protocol.json is not protocol.toml", Where("protocol.json")))
+    found.extend(_run_agrees(documents))
+    return documents
+
+
+def _load(path, data, found):
+    try:
+        return load_document(data)
+    except Malformed as bad:
+        found.append(breach(bad.code, f"{path}: {bad.message}", Where(path)))
+        return None
+
+
+def _shaped(loaded, path, shape, code, found):
+    document = loaded.get(path)
+    if document is None:
+        return None
+    problem = next(problems(document, shape), None)
+    if problem is None:
+        return document
+    found.append(breach(code, problem[1], Where(path, problem[0])))
+    return None
+
+
+def _same_protocol(protocol, source: bytes) -> bool:
+    try:
+        parsed = tomllib.loads(source.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return False
+    return _exactly(parsed, protocol)
+
+
+def _exactly(left, right) -> bool:
+    """Equality that does not take 1 for true or 1.0 for 1."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(_exactly(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(_exactly, left, right))
+    return left == right
+
+
+def _protocol_named(documents: Documents, digest: str):
+    name, run, outputs = documents.protocol["study"]["name"], documents.run, documents.outputs
+    claims = [("run.json", "/protocol", run and run["protocol"], name),
+              ("run.json", "/protocol_sha256", run and run["protocol_sha256"], digest)]
+    if documents.environment:
+        claims += [("environment.json", "/stack/outputs/ProtocolName", outputs.get("ProtocolName"), name),
+                   ("environment.json", "/stack/outputs/ProtocolSha256", outputs.get("ProtocolSha256"), digest)]
+    for path, pointer, found, expected in claims:
+        if found is not None and found != expected or found is None and path != "run.json":
+            yield breach("K04", f"expected {expected}, found {found}", Where(path, pointer))
+
+
+def _run_agrees(documents: Documents):
+    run, environment = documents.run, documents.environment
+    if environment and GRADES.get(environment["target"]) != environment["grade"]:
+        yield breach("K05", f"target {environment['target']} cannot have grade {environment['grade']}",
+                     Where("environment.json", "/grade"))
+    elif run and environment and (run["target"], run["grade"]) != (environment["target"], environment["grade"]):
+        yield breach("K05", "run.json and environment.json disagree on target or grade", Where("run.json", "/target"))
+    if run:
+        ids = [trial["trial_id"] for trial in run["trials"]]
+        if not ids or len(set(ids)) != len(ids) or run["probe"] in ids:
+            yield breach("K06", f"expected trials, each once, found {len(ids)} entries", Where("run.json", "/trials"))

@@ -1,0 +1,50 @@
+"""Samples of the trial's source queue and DLQ, read through attributes only (section 7)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from oracle.finding import Finding, Where, breach
+from oracle.reads import Record
+
+COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+_NATURAL = re.compile(r"(0|[1-9][0-9]{0,15})\Z")
+
+
+@dataclass(slots=True)
+class Sample:
+    """One GetQueueAttributes; a count that could not be read is None and never zero."""
+
+    where: Where
+    at_ms: int
+    counts: tuple[int | None, ...]
+
+    @property
+    def empty(self) -> bool:
+        return self.counts == (0, 0, 0)
+
+
+@dataclass(slots=True)
+class Queues:
+    source: list[Sample] = field(default_factory=list)
+    dlq: list[Sample] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def decode_queues(records: list[Record], source_url: str | None, dlq_url: str | None) -> Queues:
+    queues = Queues()
+    for record in records:
+        samples, url = (queues.source, source_url) if record.read == "queue_source" else (queues.dlq, dlq_url)
+        if record.error:
+            queues.findings.append(breach("R08", f"{record.read}: {record.error['code']}", record.where))
+        elif url is None or record.request.get("QueueUrl") != url:
+            queues.findings.append(breach("R09", "not the trial's own queue", record.where / "request" / "QueueUrl"))
+            continue
+        samples.append(Sample(record.where, record.at_ms, _counts(record.response.get("Attributes"))))
+    return queues
+
+
+def _counts(attributes) -> tuple[int | None, ...]:
+    values = [attributes.get(name) if isinstance(attributes, dict) else None for name in COUNTS]
+    return tuple(int(v) if isinstance(v, str) and _NATURAL.match(v) else None for v in values)

@@ -1,0 +1,141 @@
+"""Read records: one line per page of an AWS read, with its request, response and markers (section 4 of FORMAT.md).
+
+Nothing here knows what the pages mean; it says whether a read is whole, so that a marker that leads nowhere is never
+mistaken for the end.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from oracle.finding import Finding, Where, breach
+from oracle.shape import problems
+
+
+class Kind(NamedTuple):
+    role: str
+    service: str
+    operation: str
+    start: str | None = None  # request member that resumes a paged read
+    next: str | None = None  # response member that says there is more
+
+
+KINDS = {
+    "journal": Kind("journal", "dynamodb", "Query", "ExclusiveStartKey", "LastEvaluatedKey"),
+    "barrier": Kind("journal", "dynamodb", "GetItem"),
+    "ledger_snapshot": Kind("ledger", "dynamodb", "Query", "ExclusiveStartKey", "LastEvaluatedKey"),
+    "queue_source": Kind("queues", "sqs", "GetQueueAttributes"),
+    "queue_dlq": Kind("queues", "sqs", "GetQueueAttributes"),
+    "versions": Kind("durable", "lambda", "ListVersionsByFunction", "Marker", "NextMarker"),
+    "executions": Kind("durable", "lambda", "ListDurableExecutionsByFunction", "Marker", "NextMarker"),
+    "execution": Kind("durable", "lambda", "GetDurableExecution"),
+    "history": Kind("durable", "lambda", "GetDurableExecutionHistory", "Marker", "NextMarker"),
+    "logs": Kind("logs", "logs", "FilterLogEvents", "nextToken", "nextToken"),
+}
+_SHAPE = {
+    "read": str, "service": str, "operation": str, "page": int, "of": str, "at_ms": int, "request": dict,
+    "response?": dict, "error?": {"code": str, "message": str},
+    "marker_in": object, "marker_out": object,
+}
+_MEMBERS = {name.removesuffix("?") for name in _SHAPE}
+_SNAPSHOT = re.compile(r"ledger_snapshot_([1-9][0-9]{0,5})\Z")
+
+
+@dataclass(slots=True)
+class Record:
+    where: Where
+    read: str
+    of: str
+    page: int
+    at_ms: int
+    request: dict
+    response: dict
+    error: dict | None
+    marker_in: object
+    marker_out: object
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[kind_name(self.read)]
+
+
+def kind_name(read: str) -> str:
+    return "ledger_snapshot" if _SNAPSHOT.match(read) else read
+
+
+def snapshot_number(read: str) -> int | None:
+    match = _SNAPSHOT.match(read)
+    return int(match[1]) if match else None
+
+
+def decode(path: str, role: str, lines) -> tuple[list[Record], list[Finding]]:
+    """The records of one .jsonl file; malformed ones become findings and the rest still count."""
+    records, findings = [], []
+    for number, value in lines:
+        where = Where(path) / number
+        problem = next(problems(value, _SHAPE), None)
+        if problem is None and not (set(value) <= _MEMBERS and ("response" in value) != ("error" in value)):
+            problem = ("", "expected exactly one of response and error, and no other member")
+        if problem is not None:
+            findings.append(breach("R01", problem[1], Where(path, where.pointer + problem[0])))
+            continue
+        kind = KINDS.get(kind_name(value["read"]))
+        found = (role, value["service"], value["operation"])
+        if kind is None or kind[:3] != found or value["read"] == "ledger_snapshot":
+            findings.append(breach("R02", f"read {value['read'][:40]!r} cannot stand here as {'/'.join(found)}", where))
+            continue
+        records.append(Record(where, value["read"], value["of"], value["page"], value["at_ms"], value["request"],
+                              value.get("response") or {}, value.get("error"), value["marker_in"], value["marker_out"]))
+    return records, findings
+
+
+def whole(pages: list[Record]) -> tuple[list[Record], list[Finding]]:
+    """The pages of one read in order, and why they are not the whole of it.
+
+    Pages may stand in any order and may be repeated word for word (CASES D05); a contradiction is a finding.
+    """
+    by_number: dict[int, Record] = {}
+    findings = []
+    for record in pages:
+        twin = by_number.setdefault(record.page, record)
+        if twin is not record and (twin.response, twin.request, twin.marker_out) != (
+                record.response, record.request, record.marker_out):
+            findings.append(breach("R03", f"page {record.page} occurs twice and differs", record.where, page=record.page))
+    ordered = [by_number[number] for number in sorted(by_number)]
+    if [record.page for record in ordered] != list(range(1, len(ordered) + 1)):
+        numbers = sorted(by_number)
+        findings.append(breach("R03", f"expected pages 1..{len(numbers)}, found {numbers[:8]}", pages[0].where))
+    else:
+        findings.extend(_chain(ordered))
+    findings.extend(breach("R08", f"{record.read}: {record.error['code']}", record.where, error=record.error["code"])
+                    for record in ordered if record.error)
+    return ordered, findings
+
+
+def _chain(ordered: list[Record]):
+    """Each page must start where the one before it said, and the last must say that it is the last."""
+    expected = None
+    for record in ordered:
+        if record.error:
+            return
+        start = record.request.get(record.kind.start) if record.kind.start else None
+        following = record.response.get(record.kind.next) if record.kind.next else None
+        if record.marker_in != expected or start != record.marker_in:
+            yield breach("R04", "the page does not start where the page before it ended", record.where / "marker_in")
+        # An empty marker ends a read exactly like an absent one.
+        if (following or None) != record.marker_out:
+            yield breach("R04", "marker_out is not the response's marker", record.where / "marker_out")
+        expected = record.marker_out
+    if expected is not None:
+        yield breach("R04", "the last page says there is more", ordered[-1].where / "marker_out")
+
+
+def grouped(records: list[Record], read: str) -> dict[str, list[Record]]:
+    """Records of one read name by what they are of."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record.read == read:
+            groups.setdefault(record.of, []).append(record)
+    return groups

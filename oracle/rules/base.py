@@ -1,0 +1,29 @@
+"""What a rule is: a name, what it is for, the least evidence it needs, and a check that yields findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from oracle.finding import Finding
+from oracle.trial import Trial
+
+EFFECTS, COMPLETE, VALIDITY, NOTES = "effects", "complete", "validity", "notes"
+
+
+def always(_trial: Trial) -> bool:
+    return True
+
+
+def not_probe(trial: Trial) -> bool:
+    return not trial.is_probe
+
+
+class Rule(NamedTuple):
+    """`needs` names evidence of Trial.usable; with less the rule is skipped, and a skipped rule bars a pass."""
+
+    name: str
+    group: str
+    needs: tuple[str, ...]
+    check: Callable[[Trial], Iterator[Finding]]
+    applies: Callable[[Trial], bool] = always

@@ -1,0 +1,27 @@
+"""V03: the message is the request and nothing else, and every delivery was of it.
+
+Least evidence: trial.json and a whole journal.
+"""
+
+from __future__ import annotations
+
+from oracle.finding import breach
+from oracle.rules.base import VALIDITY, Rule, not_probe
+from oracle.trial import sent_body
+
+
+def check(trial):
+    message, where = trial.document["message"], trial.where / "message"
+    if message is None:
+        yield breach("V03", "no message was sent", where)
+        return
+    if sent_body(trial) != {"trial_id": trial.trial_id, "request": trial.document["request"]}:
+        yield breach("V03", "the body is not the trial's id and request", where / "body")
+    if {message["group_id"], message["deduplication_id"]} != {trial.trial_id}:
+        yield breach("V03", "group and deduplication id are not the trial's id", where)
+    for event in trial.journal.of_type("message_sent", "delivery_received", "dispatch_started"):
+        if event.row["delivery_id"] != message["message_id"]:
+            yield breach("V03", f"{event.type} is of another message", None, **event.witness())
+
+
+RULE = Rule("message_as_sent", VALIDITY, ("document", "journal"), check, not_probe)

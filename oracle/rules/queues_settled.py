@@ -1,0 +1,26 @@
+"""Q01-Q03: the last N samples of source queue and DLQ are zero. One zero sample is not emptiness (CASES D12).
+
+Least evidence: whole queue samples and the protocol, which says how many make a settle window.
+"""
+
+from __future__ import annotations
+
+from oracle.finding import breach
+from oracle.rules.base import COMPLETE, Rule, not_probe
+
+
+def check(trial):
+    window = max(trial.protocol["quiescence"]["samples"], 2)
+    for code, name, samples in (("Q02", "source", trial.queues.source), ("Q03", "dlq", trial.queues.dlq)):
+        if len(samples) < window:
+            yield breach("Q01", f"expected at least {window} samples of the {name} queue, found {len(samples)}", None,
+                         queue=name, found=len(samples))
+            continue
+        for sample in samples[-window:]:
+            if not sample.empty:
+                yield breach(code, f"the {name} queue was not empty in the settle window", sample.where,
+                             counts=list(sample.counts))
+                break
+
+
+RULE = Rule("queues_settled", COMPLETE, ("queues", "protocol"), check, not_probe)

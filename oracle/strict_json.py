@@ -1,0 +1,148 @@
+"""The strict loader: canonical JSON bytes or a code that says why not.
+
+The fast path parses with the C scanner and compares the canonical re-serialisation with the bytes; equal bytes
+exclude every malformation at once (a repeated key, a space, an escape would not come back). Only when they
+differ does the slow path look for the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+MAX_INT = 2**53 - 1
+MAX_DEPTH = 64
+_BOM = b"\xef\xbb\xbf"
+_BLANK = re.compile(rb"(?:\A|\n)[ \t]*\n")
+
+
+class Malformed(Exception):
+    """Bytes that are no evidence; `code` is the J code, `line` the line in a .jsonl file (0 = the whole file)."""
+
+    def __init__(self, code: str, message: str, line: int = 0):
+        super().__init__(message)
+        self.code, self.message, self.line = code, message, line
+
+
+def _integer(text: str) -> int:
+    if len(text) > 17 or abs(int(text)) > MAX_INT:
+        raise Malformed("J10", f"expected an integer within ±(2^53-1), found {text[:20]}")
+    return int(text)
+
+
+def _no_float(text: str):
+    raise Malformed("J09", f"expected an integer, found {text[:20]}")
+
+
+def _no_constant(text: str):
+    raise Malformed("J08", f"expected a number, found {text}")
+
+
+_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_no_float, parse_constant=_no_constant)
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def canonical(value) -> str:
+    return _encoder.encode(value)
+
+
+def load_value(data: bytes):
+    """One canonical JSON value without its line feed."""
+    text = _text(data)
+    try:
+        value = _decoder.decode(text)
+    except RecursionError:
+        raise Malformed("J13", f"nested deeper than {MAX_DEPTH} levels") from None
+    except json.JSONDecodeError as error:
+        raise Malformed("J03", f"not one complete JSON value: {error.msg} at character {error.pos}") from None
+    # A nesting bomb that the scanner survived is refused before the encoder walks it.
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise Malformed("J13", f"nested deeper than {MAX_DEPTH} levels")
+    if _encoder.encode(value) != text:
+        _explain(text)
+    return value
+
+
+def _text(data: bytes) -> str:
+    if data.startswith(_BOM):
+        raise Malformed("J01", "begins with a byte order mark")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Malformed("J02", f"not UTF-8 at byte {error.start}") from None
+
+
+def _explain(text: str) -> None:
+    """Raise the reason why bytes that parse are not the canonical ones."""
+    def unique(pairs):
+        keys = [key for key, _ in pairs]
+        if len(set(keys)) != len(keys):
+            repeated = next(key for key in keys if keys.count(key) > 1)
+            raise Malformed("J07", f"key {repeated[:40]!r} is repeated")
+        return dict(pairs)
+
+    value = json.loads(text, object_pairs_hook=unique)
+    if _has_surrogate(value):
+        raise Malformed("J11", "a string holds a lone surrogate")
+    raise Malformed("J12", "not the canonical bytes (key order, spaces or escapes)")
+
+
+def _depth(value) -> int:
+    """Levels of nesting, one level of containers at a time."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [
+            child
+            for node in level if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node) if isinstance(child, (dict, list))
+        ]
+    return depth
+
+
+def _has_surrogate(value) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in canonical(value))
+
+
+def load_document(data: bytes):
+    """A .json file: one canonical value and one line feed."""
+    _check_lines(data)
+    if data.count(b"\n") != 1:
+        raise Malformed("J04", "expected one line ending in one line feed")
+    return load_value(data[:-1])
+
+
+def load_lines(data: bytes):
+    """A .jsonl file as (line number, value or Malformed); a bad line does not hide the good ones."""
+    lines = data.split(b"\n")
+    complete = lines.pop() == b""
+    for number, line in enumerate(lines, 1):
+        yield number, _line(line, number)
+    if not complete:
+        half = data[data.rfind(b"\n") + 1:]
+        # Half a last line is a killed writer; its content is not evidence even if it happens to parse.
+        reason = _line(half, len(lines) + 1)
+        code = reason.code if isinstance(reason, Malformed) and reason.code != "J03" else "J04"
+        yield len(lines) + 1, Malformed(code, "the last line has no line feed", len(lines) + 1)
+
+
+def _line(line: bytes, number: int):
+    try:
+        if not line.strip():
+            raise Malformed("J06" if not line.endswith(b"\r") else "J05", "blank line")
+        if line.endswith(b"\r"):
+            raise Malformed("J05", "line ends in CR LF")
+        return load_value(line)
+    except Malformed as bad:
+        return Malformed(bad.code, bad.message, number)
+
+
+def _check_lines(data: bytes) -> None:
+    if data.startswith(_BOM):
+        raise Malformed("J01", "begins with a byte order mark")
+    if b"\r\n" in data:
+        raise Malformed("J05", "a line ends in CR LF")
+    if _BLANK.search(data):
+        raise Malformed("J06", "there is a blank line")
+    if not data.endswith(b"\n"):
+        raise Malformed("J04", "there is no final line feed")
