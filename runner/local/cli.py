@@ -66,7 +66,8 @@ def _status(args: argparse.Namespace) -> int:
         _print(args, {"running": False}, "not running")
         return EXIT_OK
     health = _health(running.endpoint)
-    text = f"{running.endpoint}  IAM {'on' if running.iam else 'off'}  {'healthy' if health else 'NOT HEALTHY'}"
+    iam = "on" if running.iam else "off"
+    text = f"{running.endpoint}  IAM {iam}  {'healthy' if health else 'NOT HEALTHY'}"
     _print(args, {"running": True, "healthy": bool(health), **asdict(running), "health": health}, text)
     return EXIT_OK
 

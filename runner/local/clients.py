@@ -13,9 +13,7 @@ from runner.local.ministack import REGION, ROOT
 SECURE_TRANSPORT = {"X-Forwarded-Proto": "https"}
 
 
-def make_client(
-    endpoint: str, service: str, *, credentials: dict | None = None, read_timeout_s: int = 60
-):
+def make_client(endpoint: str, service: str, *, credentials: dict | None = None, read_timeout_s: int = 60):
     """Return a client that sends each request exactly once (CASES D13) as root or `credentials`."""
     nowhere = (None, None, os.devnull, None)
     # A profile or config file of the user must neither redirect nor break the local cloud.

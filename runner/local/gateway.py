@@ -2,12 +2,14 @@
 
     /2025-12-01/...                          the durable service
     Invoke of a durable function             `DurableInvoke`: one durable execution
+    mappings that `DurableMappings` serves   MiniStack, shown with the state that AWS would show
     /_suc/health                             our own readiness
     everything else                          MiniStack, byte for byte
 
 Requests keep their path, headers (Host included) and body, because MiniStack verifies SigV4.
 """
 
+import json
 import re
 
 import aiohttp
@@ -20,7 +22,7 @@ from runner.local.invoke import DurableInvoke, invoked_function
 from runner.local.mappings import DurableMappings
 
 HOP_BY_HOP = frozenset(
-    "connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect".split()
+    {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect"}
 )
 BODY_LIMIT = 512 * 1024 * 1024
 # Sent by the durable service when it wants the handler itself to run.
@@ -30,6 +32,7 @@ STACK_CHANGE = re.compile(
     rb"|ContinueUpdateRollback|CancelUpdateStack)(?:&|$)"
 )
 SEND = re.compile(rb"(?:^|&)Action=SendMessage(?:Batch)?(?:&|$)")
+MAPPINGS = re.compile(r"^/2015-03-31/event-source-mappings/?([^/]*)$")
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -85,7 +88,24 @@ class Gateway:
             await self._mappings.settled()
             if target.name in self._mappings.functions and not target.is_dry_run:
                 return await self._invoke.answer(target, body)
+        if match := MAPPINGS.match(request.path):
+            return await self._mapping(request, body, match[1])
         return await self._forward(self._ministack_url, request, body)
+
+    async def _mapping(self, request: web.Request, body: bytes, uuid: str | None) -> web.Response:
+        if request.method == "PUT" and self._mappings.adopts(uuid):
+            asked = json.loads(body or b"{}")
+            if "Enabled" in asked:
+                # Never forwarded: enabled, MiniStack's own poller would take the next message.
+                return web.json_response(await self._mappings.enable(uuid, asked["Enabled"]), status=202)
+        answer = await self._forward(self._ministack_url, request, body)
+        if request.method == "GET" and answer.status == 200:
+            told = json.loads(answer.body)
+            if "EventSourceMappings" in told:
+                told["EventSourceMappings"] = [self._mappings.present(m) for m in told["EventSourceMappings"]]
+            del answer.headers["Content-Length"]
+            answer.body = json.dumps(self._mappings.present(told)).encode()
+        return answer
 
     async def _change_stack(self, request: web.Request, body: bytes) -> web.Response:
         self._mappings.stack_change_begins()

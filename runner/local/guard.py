@@ -17,6 +17,7 @@ knows that the guard is dead, whatever its pid is used for by now (`launch.sweep
 """
 
 import argparse
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -40,7 +41,7 @@ def make_home(prefix: str) -> tuple[Path, int]:
     home = Path(tempfile.mkdtemp(prefix=prefix))
     fd = os.open(home / "lock.new", os.O_CREAT | os.O_RDWR, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
-    os.rename(home / "lock.new", home / "lock")
+    (home / "lock.new").rename(home / "lock")
     return home, fd
 
 
@@ -80,30 +81,24 @@ def children() -> list[int]:
 
 def reap() -> None:
     """Collect every ended child, orphans that came to us included."""
-    try:
+    with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        pass
 
 
 def kill_all(child: subprocess.Popen, limit_s: float = 5.0) -> None:
     """SIGKILL the whole tree. Grandchildren come to us as their parents die, so we repeat."""
     end = time.monotonic() + limit_s
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     while time.monotonic() < end:
         reap()
         pids = children()
         if not pids:
             return
         for pid in pids:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         time.sleep(0.01)
 
 
@@ -129,10 +124,8 @@ def reap_orphans(child: subprocess.Popen) -> None:
     """Collect ended orphans without taking the exit status of CMD from its Popen object."""
     for pid in children():
         if pid != child.pid:
-            try:
+            with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
-            except ChildProcessError:
-                pass
 
 
 def main(argv: list[str]) -> int:

@@ -53,9 +53,7 @@ def invoked_function(request: web.Request) -> Target | None:
 class DurableInvoke:
     """Answers Invoke of durable functions; remembers names, which AWS makes idempotent."""
 
-    def __init__(
-        self, durable: DurableService, mappings: DurableMappings, http: aiohttp.ClientSession
-    ):
+    def __init__(self, durable: DurableService, mappings: DurableMappings, http: aiohttp.ClientSession):
         self._durable = durable
         self._mappings = mappings
         self._http = http
@@ -98,7 +96,9 @@ def _ended(execution: dict, headers: dict[str, str]) -> web.Response:
     """Return the handler's value, or the function error of an execution that did not succeed."""
     if execution["Status"] == "SUCCEEDED":
         return web.Response(
-            body=(execution.get("Result") or "null").encode(), content_type="application/json", headers=headers
+            body=(execution.get("Result") or "null").encode(),
+            content_type="application/json",
+            headers=headers,
         )
     error = execution.get("Error") or {}
     payload = {

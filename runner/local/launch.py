@@ -125,7 +125,10 @@ def _new_logs() -> Path:
 def _tail(logs: Path) -> str:
     lines = []
     for log in sorted(logs.glob("*.log")):
-        lines += [f"    {log.name}: {line}" for line in log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]]
+        lines += [
+            f"    {log.name}: {line}"
+            for line in log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+        ]
     return "\n".join(lines)
 
 

@@ -9,13 +9,15 @@ The poller must not take a message first, so nothing is sent between a stack cha
     client      CreateStack ........................ SendMessage ------------.
     gateway     hold sends -> forward -> settle() -> release sends -> forward
     MiniStack                 mapping enabled, disabled here         queue empty until now
+
+Clients go on seeing such a mapping as enabled, and can disable and enable it, as on AWS.
 """
 
 import asyncio
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -57,12 +59,15 @@ class DurableMappings:
         self._clients: dict = {}
         self._making_client = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="aws")
-        self._tasks: dict[Mapping, list[asyncio.Task]] = {}
+        self._serving: dict[Mapping, asyncio.Event] = {}
+        # What a client disabled through the API.
+        self._paused: set[str] = set()
         self._changes = 0
         self._settled = asyncio.Event()
         self._settled.set()
         self._reconciling = asyncio.Lock()
         self._background: set[asyncio.Task] = set()
+        self._adopted: set[str] = set()
         self.functions: dict[str, DurableFunction] = {}
 
     def _client(self, service: str):
@@ -87,9 +92,7 @@ class DurableMappings:
 
     def stack_change_forwarded(self) -> None:
         """Take over in the background, then release what is held."""
-        task = asyncio.create_task(self._settle())
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self._spawn(self._settle())
 
     async def settled(self) -> None:
         """Wait until no stack change is under way."""
@@ -114,12 +117,23 @@ class DurableMappings:
         async with self._reconciling:
             busy, self.functions = await self._in_thread(self._read_functions)
             wanted = set(await self._in_thread(lambda: list(self._take_over())))
-            for mapping in self._tasks.keys() - wanted:
-                for task in self._tasks.pop(mapping):
-                    task.cancel()
-            for mapping in wanted - self._tasks.keys():
-                self._tasks[mapping] = [asyncio.create_task(self._serve(mapping)) for _ in range(mapping.slots)]
+            self._adopted = {mapping.uuid for mapping in wanted}
+            self._serve_exactly({m for m in wanted if m.uuid not in self._paused})
             return busy
+
+    def _serve_exactly(self, wanted: set[Mapping]) -> None:
+        for mapping in self._serving.keys() - wanted:
+            # A delivery under way ends in peace: cut off, its message would come a second time.
+            self._serving.pop(mapping).set()
+        for mapping in wanted - self._serving.keys():
+            stop = self._serving[mapping] = asyncio.Event()
+            for _ in range(mapping.slots):
+                self._spawn(self._serve(mapping, stop))
+
+    def _spawn(self, work: Coroutine) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     def _read_functions(self) -> tuple[bool, dict[str, DurableFunction]]:
         cloudformation, busy, functions = self._client("cloudformation"), False, {}
@@ -140,7 +154,8 @@ class DurableMappings:
         durable = {
             logical_id: resource["Properties"]["DurableConfig"]
             for logical_id, resource in template.get("Resources", {}).items()
-            if resource["Type"] == "AWS::Lambda::Function" and "DurableConfig" in resource.get("Properties", {})
+            if resource["Type"] == "AWS::Lambda::Function"
+            and "DurableConfig" in resource.get("Properties", {})
         }
         if not durable:
             return {}
@@ -166,12 +181,32 @@ class DurableMappings:
                     lambda_.update_event_source_mapping(UUID=found["UUID"], Enabled=False)
                 yield Mapping(found["UUID"], found["EventSourceArn"], self.functions[name], qualifier)
 
+    # -- what clients see and ask ----------------------------------------------------------------
+
+    def adopts(self, uuid: str) -> bool:
+        """Whether a mapping is served here."""
+        return uuid in self._adopted
+
+    def present(self, mapping: dict) -> dict:
+        """Return an API description with the state that AWS would show."""
+        if not self.adopts(mapping.get("UUID", "")):
+            return mapping
+        return {**mapping, "State": "Disabled" if mapping["UUID"] in self._paused else "Enabled"}
+
+    async def enable(self, uuid: str, enabled: bool) -> dict:
+        """Stop or resume a mapping; return its description."""
+        (self._paused.discard if enabled else self._paused.add)(uuid)
+        await self.reconcile()
+        described = await self._aws("lambda", "get_event_source_mapping", UUID=uuid)
+        described.pop("ResponseMetadata")
+        return self.present({**described, "LastModified": described["LastModified"].timestamp()})
+
     # -- deliveries ------------------------------------------------------------------------------
 
-    async def _serve(self, mapping: Mapping) -> None:
+    async def _serve(self, mapping: Mapping, stop: asyncio.Event) -> None:
         LOG.info("serving %s -> %s:%s", mapping.queue_arn, mapping.function.name, mapping.qualifier)
         queue_url = None
-        while True:
+        while not stop.is_set():
             try:
                 if queue_url is None:
                     name = mapping.queue_arn.rsplit(":", 1)[1]

@@ -138,7 +138,9 @@ def main(argv: list[str]) -> int:
         # The durable service invokes handlers through a client of the default credential chain.
         os.environ.update(AWS_ACCESS_KEY_ID=ACCOUNT, AWS_SECRET_ACCESS_KEY=ROOT["aws_secret_access_key"])
         try:
-            asyncio.run(serve(listener, engine, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{gateway_port}"))
+            asyncio.run(
+                serve(listener, engine, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{gateway_port}")
+            )
         except (EngineEnded, TimeoutError) as error:
             LOG.error("%s", error)
             report({"error": str(error) or f"not healthy within {READY_LIMIT_S} s"})

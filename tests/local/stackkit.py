@@ -1,4 +1,4 @@
-"""Tiny CloudFormation assemblies for the tests: a durable caller behind a FIFO queue, and a plain function."""
+"""Tiny CloudFormation assemblies: a durable caller behind a FIFO queue, and a plain function."""
 
 import hashlib
 import json
@@ -153,7 +153,10 @@ def _template(stack: str, keys: dict[str, str]) -> dict:
                     "Name": "live",
                 },
             },
-            "Dlq": {"Type": "AWS::SQS::Queue", "Properties": {"FifoQueue": True, "QueueName": f"{stack}-dlq.fifo"}},
+            "Dlq": {
+                "Type": "AWS::SQS::Queue",
+                "Properties": {"FifoQueue": True, "QueueName": f"{stack}-dlq.fifo"},
+            },
             "Queue": {
                 "Type": "AWS::SQS::Queue",
                 "Properties": {

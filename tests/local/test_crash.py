@@ -1,5 +1,6 @@
-"""Nothing outlives a cloud: not after `down`, not after SIGKILL of its owner, not after SIGKILL of its guard."""
+"""Nothing outlives a cloud: not after `down`, not after SIGKILL of its owner or of its guard."""
 
+import contextlib
 import json
 import os
 import signal
@@ -30,7 +31,8 @@ from runner.local.cloud import ensure
 from runner.local.deploy import deploy
 with ensure() as cloud:
     out = deploy(cloud, sys.argv[1], "Tiny")
-    print(json.dumps({"home": cloud._launched.running.home, "guard": cloud._launched.process.pid}), flush=True)
+    own = cloud._launched
+    print(json.dumps({"home": own.running.home, "guard": own.process.pid}), flush=True)
     cloud.client("lambda").invoke(FunctionName=out["Plain"], Payload=b'{"sleep": 50}')
 """
 
@@ -66,10 +68,8 @@ def busy_call(cloud: Cloud, function: str) -> None:
     """Start a call that keeps a worker busy; its end is of no interest."""
 
     def call():
-        try:
+        with contextlib.suppress(BotoCoreError, ClientError):
             cloud.client("lambda").invoke(FunctionName=function, Payload=b'{"sleep": 50}')
-        except (BotoCoreError, ClientError):
-            pass
 
     threading.Thread(target=call, daemon=True).start()
 

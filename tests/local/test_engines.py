@@ -1,6 +1,7 @@
 """The real engines: gateway, IAM, durable mapping, deploy."""
 
 import json
+import time
 
 import pytest
 from botocore.exceptions import ClientError
@@ -177,7 +178,9 @@ def test_deploy_twice_changes_nothing_and_an_update_is_served_by_its_new_version
     assert eventually(lambda: deployed_template(cloud, name) is None)
     again = deploy(cloud, assembly(tmp_path, name), name)
     send(cloud, again, "after-delete")
-    assert eventually(lambda: [e["Status"] for e in executions_of(cloud, again, "after-delete")] == ["SUCCEEDED"])
+    assert eventually(
+        lambda: [e["Status"] for e in executions_of(cloud, again, "after-delete")] == ["SUCCEEDED"]
+    )
 
 
 def test_no_message_reaches_ministacks_own_poller_right_after_a_deploy(cloud, tmp_path):
@@ -194,7 +197,10 @@ def test_no_message_reaches_ministacks_own_poller_right_after_a_deploy(cloud, tm
         TemplateBody=(tmp_path / f"{name}.template.json").read_text().replace("Assets-", f"{name}-"),
     )
     assert eventually(
-        lambda: cloudformation.describe_change_set(StackName=name, ChangeSetName="c")["Status"] == "CREATE_COMPLETE"
+        lambda: (
+            cloudformation.describe_change_set(StackName=name, ChangeSetName="c")["Status"]
+            == "CREATE_COMPLETE"
+        )
     )
     cloudformation.execute_change_set(StackName=name, ChangeSetName="c")
     tiny = {"QueueUrl": f"{cloud.endpoint}/{cloud.account}/{name}.fifo", "Durable": f"{name}-durable"}
@@ -224,3 +230,24 @@ def test_a_failed_stack_is_refused_with_the_resources_reason(cloud, tmp_path):
     for _ in range(2):
         with pytest.raises(LabError, match=r"Queue \(AWS::SQS::Queue\)"):
             deploy(cloud, tmp_path, name)
+
+
+def test_clients_see_and_steer_the_durable_mapping_as_on_aws(cloud, tiny):
+    lambda_ = cloud.client("lambda")
+
+    def state() -> str:
+        listed = lambda_.list_event_source_mappings(FunctionName=tiny["Durable"])["EventSourceMappings"]
+        shown = lambda_.get_event_source_mapping(UUID=tiny["MappingId"])["State"]
+        assert [m["State"] for m in listed] == [shown]
+        return shown
+
+    assert state() == "Enabled"
+    assert lambda_.update_event_source_mapping(UUID=tiny["MappingId"], Enabled=False)["State"] == "Disabled"
+    assert state() == "Disabled"
+    # The long poll that was under way when the mapping was disabled may still take one message.
+    time.sleep(2.5)
+    send(cloud, tiny, "paused")
+    time.sleep(1)
+    assert counts(cloud, tiny["QueueUrl"]) == (1, 0)
+    assert lambda_.update_event_source_mapping(UUID=tiny["MappingId"], Enabled=True)["State"] == "Enabled"
+    assert eventually(lambda: [e["Status"] for e in executions_of(cloud, tiny, "paused")] == ["SUCCEEDED"])
