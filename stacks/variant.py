@@ -6,7 +6,7 @@ the ledger or the barrier.
 
 from collections.abc import Mapping
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Annotations, Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -119,6 +119,10 @@ class DurableVariant(Variant):
             ),
         )
         self.function, self.log_group = built.function, built.log_group
+        Annotations.of(self.function).acknowledge_info(
+            "aws-lambda:Function.DurableConfig",
+            "The function is durable from its first deployment and has no fixed name, so it can be replaced.",
+        )
         # A queue may start a durable function only through a version or an alias of one.
         self.alias = lambda_.Alias(
             self, "Alias", alias_name=DURABLE_ALIAS, version=self.function.current_version
