@@ -53,7 +53,7 @@ class Lab:
     def __init__(self):
         self.client = make_dynamodb_client()
         self._create_tables()
-        self.ids = (f"id-{n}" for n in itertools.count(1))
+        self.ids = itertools.count(1)
         self.held_ns = 0
         self.barrier = BarrierTable(self.client, BARRIER)
         self.provider = Provider(
@@ -74,12 +74,12 @@ class Lab:
         self._thread = None
         self._answer = None
 
-    def journal(self, source):
+    def journal(self, source, now_ms=lambda: 1):
         return Journal(
             self.client,
             JOURNAL,
             source,
-            now_ms=lambda: 1,
+            now_ms=now_ms,
             new_id=lambda: f"{source}-{next(self.ids)}",
             sleep=lambda _: None,
         )

@@ -1,5 +1,7 @@
 """The causal chain across all handlers, in one process."""
 
+from dataclasses import replace
+
 import pytest
 
 from lambdas.caller.attempt import AttemptTimedOut, run_attempt
@@ -88,3 +90,22 @@ def test_treatment_commits_times_out_releases_and_the_retry_commits_again(lab):
     # UNKNOWN is never left: the second success proves only the second effect.
     assert lab.entry("REQUEST")["effect_knowledge"] == "UNKNOWN"
     assert lab.entry("REQUEST")["reason"] == "SUCCEEDED"
+
+
+@pytest.mark.parametrize("shift_ms", [-10_000, 0, 10_000])
+def test_d31_a_clock_that_is_wrong_changes_no_order_and_no_duration(lab, shift_ms):
+    wrong = lab.journal("provider", now_ms=lambda: 1_000_000 + shift_ms)
+    lab.provider = replace(lab.provider, journal=wrong, now_ms=lambda: 1_000_000 + shift_ms)
+    lab.arm()
+    with pytest.raises(AttemptTimedOut):
+        attempt(lab)
+    lab.deliver_timeouts()
+    lab.resume(3_200)
+    assert lab.types()[4:] == [
+        "provider_commit_confirmed",
+        "caller_timeout_recorded",
+        "release_signalled",
+        "response_released",
+    ]
+    assert [event["elapsed_ms"] for event in lab.events() if "elapsed_ms" in event] == [3007, 3200]
+    assert lab.events()[4]["at_ms"] == 1_000_000 + shift_ms

@@ -121,12 +121,6 @@ def test_d16_the_deadline_is_wall_time_and_closes_the_socket(monkeypatch, behave
             UnknownReason.MISMATCHED_ANSWER,
             id="no transaction",
         ),
-        # In process is neither done nor failed, whatever the HTTP status says.
-        pytest.param(
-            servers.reply(http(ANSWER | {"status": "EM_PROCESSAMENTO"})),
-            UnknownReason.MISMATCHED_ANSWER,
-            id="d21 in process",
-        ),
         pytest.param(
             servers.reply(http({"status": "REFUSED", "code": "ID_ALREADY_USED", "message": ""})),
             UnknownReason.UNLISTED_CODE,
@@ -146,6 +140,14 @@ def test_d01_whatever_is_not_an_answer_is_unknown_after_one_request(monkeypatch,
         assert outcome.reason is reason
         assert outcome.elapsed_ms < 5000
         assert server.requests == 1
+
+
+@pytest.mark.parametrize("status", ["200 OK", "201 Created", "400 Bad Request"])
+def test_d21_in_process_is_neither_done_nor_failed_whatever_the_http_status(monkeypatch, status):
+    with Server(servers.reply(http(ANSWER | {"status": "EM_PROCESSAMENTO"}, status))) as server:
+        outcome, _ = call(server, monkeypatch, deadline_ms=5000)
+    assert isinstance(outcome, Unknown)
+    assert outcome.reason in (UnknownReason.MISMATCHED_ANSWER, UnknownReason.HTTP_OTHER)
 
 
 def test_d01_a_listed_code_is_a_definite_refusal(monkeypatch):
