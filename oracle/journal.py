@@ -126,6 +126,7 @@ def _item(journal: Journal, where: Where, item, trial_id: str):
 
 
 def _event(journal: Journal, event: Event):
+    journal.events.append(event)  # even a strange one holds its place in the sequence
     shape = TYPES.get(event.row["source"], {}).get(event.type)
     if shape is None:
         yield breach("G06", f"{event.row['source']} has no event type {event.type[:40]!r}", event.where, seq=event.seq)
@@ -133,8 +134,6 @@ def _event(journal: Journal, event: Event):
     problem = next(problems(event.row, shape), None)
     if problem is not None:
         yield breach("G01", problem[1], Where(event.where.path, event.where.pointer + problem[0]), seq=event.seq)
-        return
-    journal.events.append(event)
 
 
 def _sequence(journal: Journal, pages: list[Record]):

@@ -79,7 +79,8 @@ def judge_source(source, name: str, keep=None) -> Report:
     listed, probe_id = _listed(report, folders)
     if probe_id is not None:
         report.probe = reader.judge(probe_id, folders.pop(probe_id, []), keep)
-        report.findings.extend(_probe_findings(report.probe))
+        if not barred(report.findings):  # what the package lacks its probe lacks too; once is enough
+            report.findings.extend(_probe_findings(report.probe))
     for trial_id in listed:
         report.trials.append(reader.judge(trial_id, folders.pop(trial_id, []), keep))
     for paths in folders.values():  # bytes that nobody judges must still be the frozen ones

@@ -35,7 +35,6 @@ class Snapshot:
     number: int
     at_ms: int
     rows: dict[str, Transaction] = field(default_factory=dict)
-    sound: bool = True
 
 
 @dataclass(slots=True)
@@ -82,7 +81,6 @@ def decode_ledger(records: list[Record], trial_id: str, table: str | None) -> Le
         # Rows come from every page, also from those that contradict another: intact sight of a row is final.
         for page in by_number[number]:
             findings.extend(_rows(page, trial_id, snapshot))
-        snapshot.sound = not findings
         ledger.snapshots.append(snapshot)
         ledger.findings.extend(findings)
     return ledger

@@ -32,13 +32,14 @@ class Queues:
     findings: list[Finding] = field(default_factory=list)
 
 
-def decode_queues(records: list[Record], source_url: str | None, dlq_url: str | None) -> Queues:
+def decode_queues(records: list[Record], urls: dict[str, str | None]) -> Queues:
+    """`urls` are the stack's queues of the variant: a sample of another queue says nothing about this trial."""
     queues = Queues()
     for record in records:
-        samples, url = (queues.source, source_url) if record.read == "queue_source" else (queues.dlq, dlq_url)
+        samples, url = ((queues.source, urls["source"]) if record.read == "queue_source" else (queues.dlq, urls["dlq"]))
         if record.error:
             queues.findings.append(breach("R08", f"{record.read}: {record.error['code']}", record.where))
-        elif url is None or record.request.get("QueueUrl") != url:
+        elif url is not None and record.request.get("QueueUrl") != url:
             queues.findings.append(breach("R09", "not the trial's own queue", record.where / "request" / "QueueUrl"))
             continue
         samples.append(Sample(record.where, record.at_ms, _counts(record.response.get("Attributes"))))

@@ -32,7 +32,8 @@ class Trial:
     documents: Documents
     scenario: str | None = None
     variant: str | None = None
-    is_probe: bool = False
+    is_probe: bool = False  # run.json and trial.json both say so: spared the invariant
+    claims_probe: bool = False  # its own word counts where run.json is silent: spared what a probe does not have
     document: dict | None = None
     journal: Journal = field(default_factory=Journal)
     ledger: Ledger = field(default_factory=Ledger)
@@ -86,15 +87,14 @@ def decode_trial(trial_id: str, files: dict[str, bytes], documents: Documents) -
     trial.document = _document(trial, files.get("trial.json"))
     _identify(trial)
     records = {name: _records(trial, name, data) for name, data in files.items() if name.endswith(".jsonl")}
-    outputs, queues = documents.outputs, (trial.document or {}).get("queues") or {}
+    outputs = documents.outputs
     trial.journal = decode_journal(records.get("journal.jsonl", []), trial_id, outputs)
     trial.ledger = decode_ledger(records.get("ledger.jsonl", []), trial_id, outputs.get("LedgerTable"))
     evidence = {"journal": trial.journal.findings, "ledger": trial.ledger.findings}
-    if not trial.is_probe:
-        own = outputs.get(f"{(trial.variant or '').capitalize()}QueueUrl"), queues.get("source")
-        trial.queues = decode_queues(records.get("queues.jsonl", []), queues.get("source"), queues.get("dlq"))
-        if own[0] is not None and own[0] != own[1]:
-            trial.queues.findings.append(breach("R09", f"expected queue {own[0]}", trial.where / "queues" / "source"))
+    if not trial.claims_probe:
+        prefix, urls = (trial.variant or "").capitalize(), (trial.document or {}).get("queues") or {}
+        trial.queues = decode_queues(records.get("queues.jsonl", []), {
+            "source": outputs.get(f"{prefix}QueueUrl", urls.get("source")), "dlq": outputs.get(f"{prefix}DlqUrl", urls.get("dlq"))})
         evidence["queues"] = trial.queues.findings
         if trial.variant == "durable":
             trial.durable = decode_durable(records.get("durable.jsonl", []), trial_id, outputs.get("DurableFunction"))
@@ -123,7 +123,8 @@ def _identify(trial: Trial) -> None:
     run, document = trial.documents.run, trial.document or {}
     listed = next((t for t in run["trials"] if t["trial_id"] == trial.trial_id), None) if run else None
     named_probe = bool(run) and run["probe"] == trial.trial_id and listed is None
-    trial.is_probe = named_probe and document.get("kind") == "probe"
+    trial.claims_probe = document.get("kind") == "probe" and (named_probe or run is None)
+    trial.is_probe = trial.claims_probe and named_probe
     cell = listed or document
     trial.scenario, trial.variant = cell.get("scenario"), cell.get("variant")
     if trial.document is None or run is None:

@@ -16,7 +16,13 @@ def always(_trial: Trial) -> bool:
 
 
 def not_probe(trial: Trial) -> bool:
+    """For rules on effects: only a probe that run.json names is spared them."""
     return not trial.is_probe
+
+
+def is_full(trial: Trial) -> bool:
+    """For rules on what a probe does not have: a queue, a message, a retry, an end."""
+    return not trial.claims_probe
 
 
 class Rule(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oracle.finding import breach
-from oracle.rules.base import VALIDITY, Rule, not_probe
+from oracle.rules.base import VALIDITY, Rule, is_full
 from oracle.trial import CONTROL, TREATMENT
 
 
@@ -13,4 +13,4 @@ def check(trial):
         yield breach("V02", f"{trial.scenario}/{trial.variant} is no cell of the protocol", trial.where)
 
 
-RULE = Rule("cell_of_protocol", VALIDITY, ("protocol",), check, not_probe)
+RULE = Rule("cell_of_protocol", VALIDITY, ("protocol",), check, is_full)

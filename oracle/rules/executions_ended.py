@@ -15,4 +15,4 @@ def check(trial):
 
 
 RULE = Rule("executions_ended", COMPLETE, ("durable",), check,
-            lambda trial: trial.variant == "durable" and not trial.is_probe)
+            lambda trial: trial.variant == "durable" and not trial.claims_probe)

@@ -1,6 +1,6 @@
 """L02, L03, L05, L06: at least two sound snapshots, the last two equal, every status known and final.
 
-Least evidence: any ledger read.
+Least evidence: ledger reads that are all sound.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from oracle.rules.base import COMPLETE, Rule
 
 
 def check(trial):
-    snapshots = [snapshot for snapshot in trial.ledger.snapshots if snapshot.sound]
-    if len(snapshots) < 2 or len(snapshots) != len(trial.ledger.snapshots):
-        yield breach("L02", f"expected at least two sound snapshots and no other, found {len(snapshots)} of "
-                     f"{len(trial.ledger.snapshots)}", None, trial_id=trial.trial_id)
+    snapshots = trial.ledger.snapshots
+    if len(snapshots) < 2:
+        yield breach("L02", f"expected at least two sound snapshots, found {len(snapshots)}", None, trial_id=trial.trial_id)
         return
     last = {id_: transaction.row for id_, transaction in snapshots[-1].rows.items()}
     before = {id_: transaction.row for id_, transaction in snapshots[-2].rows.items()}
@@ -31,4 +30,4 @@ def check(trial):
             yield breach("L05", f"unknown status {status[:40]!r}", transaction.where, transaction_id=transaction.id)
 
 
-RULE = Rule("ledger_settled", COMPLETE, (), check)
+RULE = Rule("ledger_settled", COMPLETE, ("ledger",), check)

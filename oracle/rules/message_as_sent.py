@@ -6,7 +6,7 @@ Least evidence: trial.json and a whole journal.
 from __future__ import annotations
 
 from oracle.finding import breach
-from oracle.rules.base import VALIDITY, Rule, not_probe
+from oracle.rules.base import VALIDITY, Rule, is_full
 from oracle.trial import sent_body
 
 
@@ -24,4 +24,4 @@ def check(trial):
             yield breach("V03", f"{event.type} is of another message", None, **event.witness())
 
 
-RULE = Rule("message_as_sent", VALIDITY, ("document", "journal"), check, not_probe)
+RULE = Rule("message_as_sent", VALIDITY, ("document", "journal"), check, is_full)

@@ -6,7 +6,7 @@ Least evidence: whole queue samples and the protocol, which says how many make a
 from __future__ import annotations
 
 from oracle.finding import breach
-from oracle.rules.base import COMPLETE, Rule, not_probe
+from oracle.rules.base import COMPLETE, Rule, is_full
 
 
 def check(trial):
@@ -23,4 +23,4 @@ def check(trial):
                 break
 
 
-RULE = Rule("queues_settled", COMPLETE, ("queues", "protocol"), check, not_probe)
+RULE = Rule("queues_settled", COMPLETE, ("queues", "protocol"), check, is_full)

@@ -6,7 +6,7 @@ Least evidence: a whole journal.
 from __future__ import annotations
 
 from oracle.finding import breach
-from oracle.rules.base import COMPLETE, Rule, not_probe
+from oracle.rules.base import COMPLETE, Rule, is_full
 
 
 def check(trial):
@@ -23,4 +23,4 @@ def check(trial):
         yield breach("G10", "REQUEST no longer says that the effect is unknown", None, **doubts[0].witness())
 
 
-RULE = Rule("request_finished", COMPLETE, ("journal",), check, not_probe)
+RULE = Rule("request_finished", COMPLETE, ("journal",), check, is_full)

@@ -11,8 +11,10 @@ from oracle.rules.base import VALIDITY, Rule
 
 def check(trial):
     timeouts = trial.journal.of_type("caller_timeout_recorded")
+    if not timeouts:
+        return  # the treatment did not fire, which V16 says
     after = [event for event in trial.journal.of_type("dispatch_started", "delivery_received")
-             if timeouts and event.seq > timeouts[0].seq]
+             if event.seq > timeouts[0].seq]
     if not after and not any(map(_scheduled, trial.durable.events("StepFailed"))):
         yield breach("V15", "no second dispatch and no scheduled retry", None, timeouts=[event.seq for event in timeouts])
 
@@ -23,4 +25,4 @@ def _scheduled(event) -> bool:
     return isinstance(retry, dict) and type(retry.get("NextAttemptDelaySeconds")) is int
 
 
-RULE = Rule("retry_possible", VALIDITY, ("journal",), check, lambda trial: trial.is_treatment and not trial.is_probe)
+RULE = Rule("retry_possible", VALIDITY, ("journal",), check, lambda trial: trial.is_treatment and not trial.claims_probe)

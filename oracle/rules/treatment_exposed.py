@@ -32,7 +32,7 @@ def check(trial):
 
 def _ordered(trial, chain):
     armed = trial.journal.of_type("barrier_armed")
-    sent = trial.journal.of_type("probe_invoked" if trial.is_probe else "message_send_started")
+    sent = trial.journal.of_type("probe_invoked" if trial.claims_probe else "message_send_started")
     if len(armed) != 1 or not sent or armed[0].seq > sent[0].seq:
         yield breach("V10", "the barrier was not armed once before the message", None,
                      armed=[event.seq for event in armed], sent=[event.seq for event in sent])

@@ -1,0 +1,1 @@
+"""Tests of every part, one folder per part."""
