@@ -14,7 +14,9 @@ _REASONS = ("SUCCEEDED", "PROVIDER_REFUSED")
 
 
 def processing(trial: Trial) -> str:
-    """How the request ended, from the caller's own state; the DLQ only speaks for a request that did not finish."""
+    """How the request ended, from the caller's own state; the DLQ only speaks for a request that did not
+    finish.
+    """
     state = trial.journal.request or {}
     if state.get("status") == "FINISHED":
         return state["reason"] if state.get("reason") in _REASONS else UNKNOWN
@@ -41,7 +43,9 @@ def belief(trial: Trial) -> dict:
     state = trial.journal.request or {}
     last = trial.queues.dlq[-1].counts[0] if trial.queues.dlq else None
     return {
-        "status": state.get("status"), "reason": state.get("reason"),
-        "effect_knowledge": state.get("effect_knowledge"), "dlq_messages": last,
+        "status": state.get("status"),
+        "reason": state.get("reason"),
+        "effect_knowledge": state.get("effect_knowledge"),
+        "dlq_messages": last,
         "executions": dict(Counter(execution.terminal or "RUNNING" for execution in trial.durable.own)),
     }

@@ -26,8 +26,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="oracle", description="Judges frozen evidence. Exit codes of judge: 0 pass, 1 fail, "
-                     "2 indeterminate, 64 usage, 70 harness.")
+    parser = _Parser(
+        prog="oracle",
+        description="Judges frozen evidence. Exit codes of judge: 0 pass, 1 fail, "
+        "2 indeterminate, 64 usage, 70 harness.",
+    )
     parser.add_argument("--version", action="version", version=f"oracle {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     judge = commands.add_parser("judge", help="say pass, fail or indeterminate for a package")
@@ -49,10 +52,16 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return HARNESS
     except OSError as error:
-        print(f"oracle: cannot read {error.filename or 'the package'}: {error.strerror or error}", file=sys.stderr)
+        print(
+            f"oracle: cannot read {error.filename or 'the package'}: {error.strerror or error}",
+            file=sys.stderr,
+        )
         return HARNESS
     except Exception as error:  # noqa: BLE001 - a fault of the oracle is no verdict
-        print(f"oracle: fault of the oracle itself ({type(error).__name__}: {error}); this is no verdict", file=sys.stderr)
+        print(
+            f"oracle: fault of the oracle itself ({type(error).__name__}: {error}); this is no verdict",
+            file=sys.stderr,
+        )
         return HARNESS
 
 

@@ -10,6 +10,8 @@ Consequences:
   note        for the reader; costs nothing
 """
 
+# ruff: noqa: E501 - one clause is one line, as in FORMAT.md
+
 from __future__ import annotations
 
 from typing import NamedTuple

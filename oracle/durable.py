@@ -1,7 +1,8 @@
 """Durable executions as read: versions, listings per version, each execution and its history (section 8).
 
-Tolerant where the local emulator differs and the fact is not needed (no RetryDetails on StepSucceeded, no details on
-InvocationCompleted, versions called $LATEST, ARNs of another shape); strict where a fact is needed.
+Tolerant where the local emulator differs and the fact is not needed (no RetryDetails on StepSucceeded, no
+details on InvocationCompleted, versions called $LATEST, ARNs of another shape); strict where a fact is
+needed.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from dataclasses import dataclass, field
 from oracle.finding import Finding, Where, breach
 from oracle.reads import Record, grouped, whole
 
-TERMINAL = {"SUCCEEDED": "ExecutionSucceeded", "FAILED": "ExecutionFailed", "TIMED_OUT": "ExecutionTimedOut",
-            "STOPPED": "ExecutionStopped"}
+TERMINAL = {
+    "SUCCEEDED": "ExecutionSucceeded",
+    "FAILED": "ExecutionFailed",
+    "TIMED_OUT": "ExecutionTimedOut",
+    "STOPPED": "ExecutionStopped",
+}
 _LISTING = {"FunctionName", "Qualifier", "Marker", "MaxItems", "ReverseOrder"}
 
 
@@ -40,7 +45,9 @@ class Durable:
     findings: list[Finding] = field(default_factory=list)
 
     def events(self, event_type: str):
-        return [event for execution in self.own for event in execution.events if event["EventType"] == event_type]
+        return [
+            event for execution in self.own for event in execution.events if event["EventType"] == event_type
+        ]
 
 
 def decode_durable(records: list[Record], trial_id: str, function: str | None) -> Durable:
@@ -78,17 +85,27 @@ def _listings(durable, groups, versions, function) -> None:
             if function is not None and page.request.get("FunctionName") != function:
                 problems.append(breach("R09", f"expected function {function}", page.where / "request"))
             if page.request.get("Qualifier", "") != of or not set(page.request) <= _LISTING:
-                problems.append(breach("H02", "the listing is filtered or of another qualifier", page.where / "request"))
+                problems.append(
+                    breach("H02", "the listing is filtered or of another qualifier", page.where / "request")
+                )
             if not page.error and not isinstance(page.response.get("DurableExecutions"), list):
-                problems.append(breach("H02", "the listing has no DurableExecutions", page.where / "response"))
+                problems.append(
+                    breach("H02", "the listing has no DurableExecutions", page.where / "response")
+                )
             for entry in _objects(page.response.get("DurableExecutions")):
                 _seen(durable, entry, page.where / "response")
         durable.findings.extend(problems)
         complete |= set() if problems else {of}
     missing = sorted({"", *versions} - complete)
     if missing:
-        durable.findings.append(breach("H02", "executions were not listed in full", None,
-                                       missing=[of or "(unqualified)" for of in missing[:8]]))
+        durable.findings.append(
+            breach(
+                "H02",
+                "executions were not listed in full",
+                None,
+                missing=[of or "(unqualified)" for of in missing[:8]],
+            )
+        )
 
 
 def _seen(durable, entry, where) -> Execution | None:
@@ -130,18 +147,23 @@ def owner_of(payload) -> str | None:
 def _judge(durable, execution, reads, trial_id) -> None:
     """Whose it is, whether it ended, and whether its history is all there.
 
-    An execution that nobody fetched and that ended can do nothing more; one that may still run may still refund.
+    An execution that nobody fetched and that ended can do nothing more; one that may still run may still
+    refund.
     """
     if execution.owner is not None and execution.owner != trial_id:
         return
     facts = {"arn": execution.arn, "statuses": sorted(execution.statuses)}
     if execution.terminal is None:
-        durable.findings.append(breach("H03", "an execution that may be the trial's is not terminal", execution.where, **facts))
+        durable.findings.append(
+            breach("H03", "an execution that may be the trial's is not terminal", execution.where, **facts)
+        )
     if execution.owner is None and not execution.fetched:
         return
     durable.own.append(execution)
     if not reads or len(execution.statuses & set(TERMINAL)) > 1:
-        durable.findings.append(breach("H04", "the execution has no history or two endings", execution.where, **facts))
+        durable.findings.append(
+            breach("H04", "the execution has no history or two endings", execution.where, **facts)
+        )
         return
     _history(durable, execution, reads, trial_id)
 
@@ -152,23 +174,42 @@ def _history(durable, execution, reads, trial_id) -> None:
     for page in pages:
         if page.request.get("DurableExecutionArn") != execution.arn:
             problems.append(breach("R09", "the history is of another execution", page.where / "request"))
-        if page.request.get("IncludeExecutionData", True) is not True or page.request.get("ReverseOrder") is True:
-            problems.append(breach("H06", "the history was read without its data or reversed", page.where / "request"))
+        if (
+            page.request.get("IncludeExecutionData", True) is not True
+            or page.request.get("ReverseOrder") is True
+        ):
+            problems.append(
+                breach("H06", "the history was read without its data or reversed", page.where / "request")
+            )
         for position, event in enumerate(_objects(page.response.get("Events"))):
             where = page.where / "response" / "Events" / position
             number = event.get("EventId")
             if type(number) is not int or not isinstance(event.get("EventType"), str):
                 problems.append(breach("H04", "a history event has no EventId or EventType", where))
             elif by_id.setdefault(number, event) != event:
-                problems.append(breach("H05", f"EventId {number} occurs twice and differs", where, event_id=number))
+                problems.append(
+                    breach("H05", f"EventId {number} occurs twice and differs", where, event_id=number)
+                )
     execution.events = [by_id[number] for number in sorted(by_id)]
     execution.history_where = pages[0].where
     types = [event["EventType"] for event in execution.events]
     ends = [name for name in types if name in TERMINAL.values()]
-    if (types[:1] != ["ExecutionStarted"] or len(ends) != 1 or types[-1:] != ends
-            or ends[0] != TERMINAL.get(execution.terminal)):
-        problems.append(breach("H04", "the history does not run from ExecutionStarted to its terminal event",
-                               pages[0].where, arn=execution.arn, first=types[:1], ends=ends))
+    if (
+        types[:1] != ["ExecutionStarted"]
+        or len(ends) != 1
+        or types[-1:] != ends
+        or ends[0] != TERMINAL.get(execution.terminal)
+    ):
+        problems.append(
+            breach(
+                "H04",
+                "the history does not run from ExecutionStarted to its terminal event",
+                pages[0].where,
+                arn=execution.arn,
+                first=types[:1],
+                ends=ends,
+            )
+        )
     else:
         problems.extend(_input(execution, pages[0].where, trial_id))
     durable.findings.extend(problems)
@@ -180,7 +221,9 @@ def _input(execution, where, trial_id):
     given = details.get("Input") if isinstance(details, dict) else None
     truncated = not isinstance(given, dict) or given.get("Truncated") is True
     if truncated or owner_of(given.get("Payload")) != trial_id or execution.owner != trial_id:
-        yield breach("H06", "the execution's input is truncated or does not name the trial", where, arn=execution.arn)
+        yield breach(
+            "H06", "the execution's input is truncated or does not name the trial", where, arn=execution.arn
+        )
 
 
 def _objects(value) -> list[dict]:

@@ -1,4 +1,6 @@
-"""DynamoDB's typed items, and the question whether a Query saw a whole partition of the base table consistently."""
+"""DynamoDB's typed items, and the question whether a Query saw a whole partition of the base table
+consistently.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,15 @@ from oracle.reads import Record
 
 _CONDITION = re.compile(r"\s*(#?\w+)\s*=\s*(:\w+)\s*\Z")
 _QUERY_MEMBERS = {
-    "TableName", "KeyConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues", "ConsistentRead",
-    "ExclusiveStartKey", "Limit", "ScanIndexForward", "ReturnConsumedCapacity",
+    "TableName",
+    "KeyConditionExpression",
+    "ExpressionAttributeNames",
+    "ExpressionAttributeValues",
+    "ConsistentRead",
+    "ExclusiveStartKey",
+    "Limit",
+    "ScanIndexForward",
+    "ReturnConsumedCapacity",
 }
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,15})\Z")
 
@@ -29,7 +38,7 @@ def plain(item: dict) -> dict:
 def _value(value):
     if not isinstance(value, dict) or len(value) != 1:
         raise Undecodable("not a typed value")
-    (kind, inner), = value.items()
+    ((kind, inner),) = value.items()
     if kind == "S" and isinstance(inner, str):
         return inner
     if kind == "N" and isinstance(inner, str) and _INTEGER.match(inner):
@@ -44,18 +53,24 @@ def _value(value):
 
 
 def check_query(record: Record, table: str | None, trial_id: str) -> list[Finding]:
-    """Whether one page is a consistent Query of the trial's partition of the base table, with a true Count."""
+    """Whether one page is a consistent Query of the trial's partition of the base table, truly counted."""
     findings, request, response, where = [], record.request, record.response, record.where
     if record.error:
         return findings  # reported once, as R08
     if request.get("ConsistentRead") is not True:
-        findings.append(breach("R05", "the read was eventually consistent", where / "request" / "ConsistentRead"))
+        findings.append(
+            breach("R05", "the read was eventually consistent", where / "request" / "ConsistentRead")
+        )
     if not _by_trial_key(request, trial_id):
         findings.append(breach("R06", "not a plain Query by the trial's key", where / "request"))
     if table is not None and request.get("TableName") != table:
         findings.append(breach("R09", f"expected table {table}", where / "request" / "TableName"))
     items = response.get("Items")
-    if not isinstance(items, list) or type(response.get("Count")) is not int or response["Count"] != len(items):
+    if (
+        not isinstance(items, list)
+        or type(response.get("Count")) is not int
+        or response["Count"] != len(items)
+    ):
         findings.append(breach("R07", "Count is not the number of Items", where / "response" / "Count"))
     return findings
 

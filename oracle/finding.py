@@ -18,7 +18,12 @@ class Finding:
         return CODES[self.code].consequence
 
     def as_json(self) -> dict:
-        return {"code": self.code, "severity": self.severity, "message": self.message, "witness": self.witness}
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "witness": self.witness,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,23 @@ from oracle.source import MAX_FILE
 from oracle.strict_json import Malformed, load_document
 
 TOP_ROLES = {
-    "protocol_source": "protocol.toml", "protocol": "protocol.json", "environment": "environment.json",
-    "template": "template.json", "run": "run.json", "cleanup": "cleanup.json", "audit": "audit.json",
-    "cost": "cost.json", "redactions": "redactions.json",
+    "protocol_source": "protocol.toml",
+    "protocol": "protocol.json",
+    "environment": "environment.json",
+    "template": "template.json",
+    "run": "run.json",
+    "cleanup": "cleanup.json",
+    "audit": "audit.json",
+    "cost": "cost.json",
+    "redactions": "redactions.json",
 }
 TRIAL_ROLES = {
-    "trial": "trial.json", "journal": "journal.jsonl", "ledger": "ledger.jsonl", "queues": "queues.jsonl",
-    "durable": "durable.jsonl", "logs": "logs.jsonl",
+    "trial": "trial.json",
+    "journal": "journal.jsonl",
+    "ledger": "ledger.jsonl",
+    "queues": "queues.jsonl",
+    "durable": "durable.jsonl",
+    "logs": "logs.jsonl",
 }
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
@@ -58,7 +68,9 @@ def take_inventory(source) -> Inventory:
     try:
         index = load_document(data)
     except Malformed as bad:
-        inventory.findings.append(breach("P01", f"index.json is unreadable: {bad.message}", _INDEX, cause=bad.code))
+        inventory.findings.append(
+            breach("P01", f"index.json is unreadable: {bad.message}", _INDEX, cause=bad.code)
+        )
         return inventory
     inventory.findings.extend(_check_index(index))
     if any(found.code in ("P02", "P03", "P04") for found in inventory.findings):
@@ -71,7 +83,13 @@ def take_inventory(source) -> Inventory:
 
 def _check_name(source, identity):
     if re.fullmatch(r"[0-9A-Fa-f]{64}", source.name) and source.name != identity:
-        yield breach("P16", "the folder's name is not the package's identity", None, expected=identity, found=source.name)
+        yield breach(
+            "P16",
+            "the folder's name is not the package's identity",
+            None,
+            expected=identity,
+            found=source.name,
+        )
 
 
 def _check_index(index):
@@ -79,13 +97,19 @@ def _check_index(index):
         yield breach("P04", "index.json is not an object", _INDEX)
         return
     if index.get("format") != FORMAT_NAME:
-        yield breach("P02", f"expected format {FORMAT_NAME}, found {index.get('format')!r}", _INDEX / "format")
+        yield breach(
+            "P02", f"expected format {FORMAT_NAME}, found {index.get('format')!r}", _INDEX / "format"
+        )
         return
     if type(index.get("version")) is not int or index["version"] != FORMAT_VERSION:
-        yield breach("P03", f"found version {index.get('version')!r}, supported {FORMAT_VERSION}", _INDEX / "version")
+        yield breach(
+            "P03", f"found version {index.get('version')!r}, supported {FORMAT_VERSION}", _INDEX / "version"
+        )
         return
     if set(index) != {"format", "version", "files"}:
-        yield breach("P04", f"expected members files, format, version, found {', '.join(sorted(index))}", _INDEX)
+        yield breach(
+            "P04", f"expected members files, format, version, found {', '.join(sorted(index))}", _INDEX
+        )
     for pointer, sentence in problems(index.get("files"), [_ENTRY], "/files"):
         yield breach("P04", sentence, Where("index.json", pointer))
         return
@@ -117,8 +141,11 @@ def _check_entries(entries):
 
 
 def well_named(path: str) -> bool:
-    return path != "index.json" and len(path) <= 240 and all(
-        _SEGMENT.match(segment) and segment not in (".", "..") for segment in path.split("/"))
+    return (
+        path != "index.json"
+        and len(path) <= 240
+        and all(_SEGMENT.match(segment) and segment not in (".", "..") for segment in path.split("/"))
+    )
 
 
 def role_stands_at(role: str, path: str) -> bool:
@@ -133,7 +160,11 @@ def _check_presence(source, listed):
         yield breach("P17", f"the archive holds {name} twice", Where(name))
     for name in source.strays:
         yield breach("P18", f"archive member {name!a} lies outside the package", Where("index.json"))
-    parents = {"/".join(parts[:depth]) for parts in (path.split("/") for path in listed) for depth in range(1, len(parts))}
+    parents = {
+        "/".join(parts[:depth])
+        for parts in (path.split("/") for path in listed)
+        for depth in range(1, len(parts))
+    }
     for path, entry in source.entries.items():
         if entry.kind == "other":
             yield breach("P12", f"{path!a} is a link or a device", Where(path))
@@ -158,6 +189,11 @@ def read_checked(source, entry: dict) -> tuple[bytes, Finding | None]:
     data = source.read(entry["path"])
     digest = hashlib.sha256(data).hexdigest()
     if digest != entry["sha256"]:
-        return data, breach("P14", "the bytes are not the frozen ones", Where(entry["path"]),
-                            expected=entry["sha256"], found=digest)
+        return data, breach(
+            "P14",
+            "the bytes are not the frozen ones",
+            Where(entry["path"]),
+            expected=entry["sha256"],
+            found=digest,
+        )
     return data, None

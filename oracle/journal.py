@@ -13,8 +13,12 @@ _CITES = {"caused_by": str}
 _ATTEMPT = {"attempt": int, **_CITES}
 TYPES = {
     "runner": {
-        "trial_opened": {}, "barrier_armed": {}, "message_send_started": {}, "message_sent": {"delivery_id": str},
-        "probe_invoked": {}, "trial_closed": {},
+        "trial_opened": {},
+        "barrier_armed": {},
+        "message_send_started": {},
+        "message_sent": {"delivery_id": str},
+        "probe_invoked": {},
+        "trial_closed": {},
     },
     "caller": {
         "delivery_received": {"delivery_id": str, "receive_count": int, "lambda_request_id": str},
@@ -22,22 +26,41 @@ TYPES = {
         "response_received": {**_CITES, "transaction_id": str, "elapsed_ms": int},
         "caller_timeout_recorded": {**_CITES, "elapsed_ms": int, "detail": {"deadline_ms": int}},
         "attempt_failed": {**_CITES, "detail": {"code": str}},
-        "outcome_unknown": _CITES, "request_finished": _CITES,
+        "outcome_unknown": _CITES,
+        "request_finished": _CITES,
     },
     "provider": {
         "provider_request_received": {**_ATTEMPT, "lambda_request_id": str},
         "provider_commit_confirmed": {**_ATTEMPT, "transaction_id": str, "detail": {"barrier": str}},
-        "response_sent": _CITES, "response_released": _CITES, "barrier_expired": {},
+        "response_sent": _CITES,
+        "response_released": _CITES,
+        "barrier_expired": {},
     },
     "release": {"release_signalled": _CITES, "release_refused": {}},
 }
 OUTCOMES = ("response_received", "caller_timeout_recorded", "attempt_failed", "outcome_unknown")
 # The only provider codes that say "this did not happen"; any other failure is unknown (CASES D01).
 DEFINITE_CODES = frozenset({"INVALID_REQUEST"})
-_COMMON = {"trial_id": str, "entry": str, "seq": int, "event_id": str, "source": str, "type": str, "at_ms": int,
-           "caused_by?": str, "attempt?": int, "detail?": dict}
+_COMMON = {
+    "trial_id": str,
+    "entry": str,
+    "seq": int,
+    "event_id": str,
+    "source": str,
+    "type": str,
+    "at_ms": int,
+    "caused_by?": str,
+    "attempt?": int,
+    "detail?": dict,
+}
 _COUNTER = {"trial_id": str, "n": int}
-_REQUEST = {"trial_id": str, "refund_request_id": str, "status": str, "reason?": str, "effect_knowledge?": str}
+_REQUEST = {
+    "trial_id": str,
+    "refund_request_id": str,
+    "status": str,
+    "reason?": str,
+    "effect_knowledge?": str,
+}
 _BARRIER = {"trial_id": str, "state": str, "armed_event_id": str}
 
 
@@ -95,7 +118,9 @@ def decode_journal(records: list[Record], trial_id: str, outputs: dict) -> Journ
     journal.events.sort(key=lambda event: event.seq)
     findings.extend(_sequence(journal, pages))
     journal.whole = bool(pages) and not findings
-    findings.extend(_barrier(journal, [record for record in records if record.read == "barrier"], trial_id, outputs))
+    findings.extend(
+        _barrier(journal, [record for record in records if record.read == "barrier"], trial_id, outputs)
+    )
     journal.findings = findings
     return journal
 
@@ -129,11 +154,15 @@ def _event(journal: Journal, event: Event):
     journal.events.append(event)  # even a strange one holds its place in the sequence
     shape = TYPES.get(event.row["source"], {}).get(event.type)
     if shape is None:
-        yield breach("G06", f"{event.row['source']} has no event type {event.type[:40]!r}", event.where, seq=event.seq)
+        yield breach(
+            "G06", f"{event.row['source']} has no event type {event.type[:40]!r}", event.where, seq=event.seq
+        )
         return
     problem = next(problems(event.row, shape), None)
     if problem is not None:
-        yield breach("G01", problem[1], Where(event.where.path, event.where.pointer + problem[0]), seq=event.seq)
+        yield breach(
+            "G01", problem[1], Where(event.where.path, event.where.pointer + problem[0]), seq=event.seq
+        )
 
 
 def _sequence(journal: Journal, pages: list[Record]):
@@ -144,19 +173,37 @@ def _sequence(journal: Journal, pages: list[Record]):
         missing = sorted(set(range(1, max(found, default=0) + 1)) - set(found))[:8]
         yield breach("G02", f"expected events 1..n, found {len(found)} events", where, missing=missing)
     elif journal.counter != found[-1]:
-        yield breach("G03", f"the last event is {found[-1]}, the counter says {journal.counter}", where,
-                     seq=found[-1], counter=journal.counter)
+        yield breach(
+            "G03",
+            f"the last event is {found[-1]}, the counter says {journal.counter}",
+            where,
+            seq=found[-1],
+            counter=journal.counter,
+        )
     seen: dict[str, int] = {}
     for event in journal.events:
         if event.id in seen:
-            yield breach("G04", f"event id {event.id} is used twice", event.where, seqs=[seen[event.id], event.seq])
+            yield breach(
+                "G04", f"event id {event.id} is used twice", event.where, seqs=[seen[event.id], event.seq]
+            )
         elif event.cites is not None and event.cites not in seen:
-            yield breach("G04", f"event {event.seq} cites {event.cites}, which is not before it", event.where, seq=event.seq)
+            yield breach(
+                "G04",
+                f"event {event.seq} cites {event.cites}, which is not before it",
+                event.where,
+                seq=event.seq,
+            )
         seen.setdefault(event.id, event.seq)
     types = [event.type for event in journal.events]
-    if types and (types[0] != "trial_opened" or types[-1] != "trial_closed"
-                  or types.count("trial_opened") != 1 or types.count("trial_closed") != 1):
-        yield breach("G05", "the journal does not run from trial_opened to trial_closed", where, last=types[-1])
+    if types and (
+        types[0] != "trial_opened"
+        or types[-1] != "trial_closed"
+        or types.count("trial_opened") != 1
+        or types.count("trial_closed") != 1
+    ):
+        yield breach(
+            "G05", "the journal does not run from trial_opened to trial_closed", where, last=types[-1]
+        )
 
 
 def _barrier(journal: Journal, records: list[Record], trial_id: str, outputs: dict):
@@ -170,7 +217,9 @@ def _barrier(journal: Journal, records: list[Record], trial_id: str, outputs: di
         return
     if record.request.get("ConsistentRead") is not True:
         yield breach("R05", "the barrier was read eventually consistent", record.where / "request")
-    elif record.request.get("Key") != {"trial_id": {"S": trial_id}} or "ProjectionExpression" in record.request:
+    elif (
+        record.request.get("Key") != {"trial_id": {"S": trial_id}} or "ProjectionExpression" in record.request
+    ):
         yield breach("R06", "the barrier was not read by the trial's key", record.where / "request")
     elif outputs.get("BarrierTable") not in (None, record.request.get("TableName")):
         yield breach("R09", "expected the stack's barrier table", record.where / "request" / "TableName")

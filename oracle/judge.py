@@ -1,6 +1,7 @@
 """Judges a package: integrity first, then its documents, then the probe, then one trial at a time.
 
-Memory holds the index and one trial. A byte that is not the frozen one, wherever it is found, withdraws everything.
+Memory holds the index and one trial. A byte that is not the frozen one, wherever it is found, withdraws
+everything.
 """
 
 from __future__ import annotations
@@ -36,14 +37,28 @@ class Report:
 
     def as_json(self) -> dict:
         run = self.documents.run or {}
-        probe = self.probe and {"trial_id": self.probe.trial_id, "validity": self.probe.validity,
-                                "rules": self.probe.rules, "findings": [f.as_json() for f in self.probe.findings]}
+        probe = self.probe and {
+            "trial_id": self.probe.trial_id,
+            "validity": self.probe.validity,
+            "rules": self.probe.rules,
+            "findings": [f.as_json() for f in self.probe.findings],
+        }
         return {
-            "format": "suc-verdict", "version": 1, "oracle": VERSION, "package": {"path": self.path, "id": self.identity},
-            "protocol": run.get("protocol"), "target": run.get("target"), "grade": run.get("grade"),
-            "run_id": run.get("run_id"), "verdict": self.verdict,
-            "integrity": {"ok": not self.integrity, "findings": [found.as_json() for found in self.integrity]},
-            "probe": probe, "trials": [trial.as_json() for trial in self.trials],
+            "format": "suc-verdict",
+            "version": 1,
+            "oracle": VERSION,
+            "package": {"path": self.path, "id": self.identity},
+            "protocol": run.get("protocol"),
+            "target": run.get("target"),
+            "grade": run.get("grade"),
+            "run_id": run.get("run_id"),
+            "verdict": self.verdict,
+            "integrity": {
+                "ok": not self.integrity,
+                "findings": [found.as_json() for found in self.integrity],
+            },
+            "probe": probe,
+            "trials": [trial.as_json() for trial in self.trials],
             "findings": [found.as_json() for found in self.findings],
         }
 
@@ -124,7 +139,9 @@ def _listed(report: Report, folders: dict[str, list[str]]) -> tuple[list[str], s
         probe = None
     strays = [trial_id for trial_id in folders if trial_id not in listed and trial_id != run["probe"]]
     for trial_id in strays:
-        report.findings.append(breach("K07", f"trial {trial_id} is not in run.json", Where(f"trials/{trial_id}")))
+        report.findings.append(
+            breach("K07", f"trial {trial_id} is not in run.json", Where(f"trials/{trial_id}"))
+        )
     # What run.json does not list is judged as well: its violations count, its passes cannot.
     return listed + strays, probe
 
@@ -132,7 +149,9 @@ def _listed(report: Report, folders: dict[str, list[str]]) -> tuple[list[str], s
 def _probe_findings(probe: TrialResult):
     rules = [name for name, status in probe.rules.items() if status not in ("held", "not applicable")]
     if probe.validity != VALID or rules or barred(probe.findings):
-        yield breach("K08", f"the transport probe is {probe.validity}", Where(f"trials/{probe.trial_id}"), rules=rules)
+        yield breach(
+            "K08", f"the transport probe is {probe.validity}", Where(f"trials/{probe.trial_id}"), rules=rules
+        )
 
 
 EXIT = {PASS: 0, FAIL: 1, INDETERMINATE: 2}

@@ -12,8 +12,16 @@ from oracle.shape import problems
 EFFECT, NO_EFFECT, PENDING = "SUCCEEDED", "FAILED", "PENDING"
 _REQUIRED = {"trial_id": str, "transaction_id": str, "status": str}
 _FULL = {
-    **_REQUIRED, "refund_request_id": str, "payment_id": str, "amount_minor": int, "currency": str, "seq": int,
-    "dispatch_event_id": str, "attempt": int, "provider_request_id": str, "committed_at_ms": int,
+    **_REQUIRED,
+    "refund_request_id": str,
+    "payment_id": str,
+    "amount_minor": int,
+    "currency": str,
+    "seq": int,
+    "dispatch_event_id": str,
+    "attempt": int,
+    "provider_request_id": str,
+    "committed_at_ms": int,
 }
 
 
@@ -51,9 +59,11 @@ class Ledger:
         return seen
 
     def effects(self) -> list[Transaction]:
-        """The successful transactions, each once, seen in any snapshot: a stale read hides rows, it invents none.
+        """The successful transactions, each once, seen in any snapshot: a stale read hides rows, it invents
+        none.
 
-        The version kept is the last full one, so that damage in one snapshot does not hide what another shows.
+        The version kept is the last full one, so that damage in one snapshot does not hide what another
+        shows.
         """
         effects = []
         for versions in self.versions().values():
@@ -100,16 +110,22 @@ def _rows(page: Record, trial_id: str, snapshot: Snapshot):
         if problem is None and row["amount_minor"] <= 0:
             problem = ("/amount_minor", "the amount is not positive")
         if problem is not None:
-            yield breach("L01", problem[1], Where(page.where.path, where.pointer + problem[0]),
-                         transaction_id=row["transaction_id"])
+            yield breach(
+                "L01",
+                problem[1],
+                Where(page.where.path, where.pointer + problem[0]),
+                transaction_id=row["transaction_id"],
+            )
         transaction = Transaction(where, row, problem is None)
         twin = snapshot.rows.setdefault(transaction.id, transaction)
         if twin.row != row:
-            yield breach("L01", "one transaction occurs twice and differs", where, transaction_id=transaction.id)
+            yield breach(
+                "L01", "one transaction occurs twice and differs", where, transaction_id=transaction.id
+            )
 
 
 def _tolerant(item) -> dict:
-    """The attributes of an item that decode; the others are absent, so one bad field does not hide a transaction."""
+    """The attributes that decode; the others are absent, so one bad field hides no transaction."""
     row = {}
     for name, value in item.items() if isinstance(item, dict) else ():
         try:

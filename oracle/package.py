@@ -12,7 +12,13 @@ from oracle.strict_json import Malformed, load_document
 
 REQUIRED = ("protocol.toml", "protocol.json", "environment.json", "template.json", "run.json")
 GRADES = {"local": "emulated", "aws": "aws"}
-REQUEST = {"refund_request_id": str, "payment_id": str, "captured_minor": int, "approved_minor": int, "currency": str}
+REQUEST = {
+    "refund_request_id": str,
+    "payment_id": str,
+    "captured_minor": int,
+    "approved_minor": int,
+    "currency": str,
+}
 _QUEUE = {"batch_size": int, "visibility_timeout_s": int, "max_receive_count": int}
 PROTOCOL = {
     "study": {"name": str, "title": str, "canonical": bool},
@@ -22,20 +28,44 @@ PROTOCOL = {
     "release": {"function_timeout_s": int, "max_retries": int},
     "variants": {
         "conventional": _QUEUE,
-        "durable": {**_QUEUE, "execution_timeout_s": int, "retention_days": int, "step_name": str,
-                    "step_attempts": int, "step_retry_delay_s": int, "step_jitter": str, "step_semantics": str},
+        "durable": {
+            **_QUEUE,
+            "execution_timeout_s": int,
+            "retention_days": int,
+            "step_name": str,
+            "step_attempts": int,
+            "step_retry_delay_s": int,
+            "step_jitter": str,
+            "step_semantics": str,
+        },
     },
     "quiescence": {"samples": int, "interval_s": int, "trial_limit_s": int},
     "order": [{"scenario": str, "variant": str}],
 }
 RUN = {
-    "run_id": str, "protocol": str, "protocol_sha256": str, "target": str, "grade": str, "stage": str,
-    "sequential": bool, "scenarios": [str], "started_at_ms": int, "ended_at_ms": int, "probe": (str, None),
+    "run_id": str,
+    "protocol": str,
+    "protocol_sha256": str,
+    "target": str,
+    "grade": str,
+    "stage": str,
+    "sequential": bool,
+    "scenarios": [str],
+    "started_at_ms": int,
+    "ended_at_ms": int,
+    "probe": (str, None),
     "trials": [{"trial_id": str, "scenario": str, "variant": str}],
 }
 ENVIRONMENT = {
-    "target": str, "grade": str, "region": str, "account": str, "started_at_ms": int,
-    "code": {"commit": (str, None), "dirty": (bool, None)}, "assets": list, "versions": dict, "functions": dict,
+    "target": str,
+    "grade": str,
+    "region": str,
+    "account": str,
+    "started_at_ms": int,
+    "code": {"commit": (str, None), "dirty": (bool, None)},
+    "assets": list,
+    "versions": dict,
+    "functions": dict,
     "stack": {"name": str, "status": str, "outputs": dict},
 }
 
@@ -118,11 +148,15 @@ def _exactly(left, right) -> bool:
 
 def _protocol_named(documents: Documents, digest: str):
     name, run, outputs = documents.protocol["study"]["name"], documents.run, documents.outputs
-    claims = [("run.json", "/protocol", run and run["protocol"], name),
-              ("run.json", "/protocol_sha256", run and run["protocol_sha256"], digest)]
+    claims = [
+        ("run.json", "/protocol", run and run["protocol"], name),
+        ("run.json", "/protocol_sha256", run and run["protocol_sha256"], digest),
+    ]
     if documents.environment:
-        claims += [("environment.json", "/stack/outputs/ProtocolName", outputs.get("ProtocolName"), name),
-                   ("environment.json", "/stack/outputs/ProtocolSha256", outputs.get("ProtocolSha256"), digest)]
+        claims += [
+            ("environment.json", "/stack/outputs/ProtocolName", outputs.get("ProtocolName"), name),
+            ("environment.json", "/stack/outputs/ProtocolSha256", outputs.get("ProtocolSha256"), digest),
+        ]
     for path, pointer, found, expected in claims:
         if found is not None and found != expected or found is None and path != "run.json":
             yield breach("K04", f"expected {expected}, found {found}", Where(path, pointer))
@@ -131,11 +165,20 @@ def _protocol_named(documents: Documents, digest: str):
 def _run_agrees(documents: Documents):
     run, environment = documents.run, documents.environment
     if environment and GRADES.get(environment["target"]) != environment["grade"]:
-        yield breach("K05", f"target {environment['target']} cannot have grade {environment['grade']}",
-                     Where("environment.json", "/grade"))
-    elif run and environment and (run["target"], run["grade"]) != (environment["target"], environment["grade"]):
-        yield breach("K05", "run.json and environment.json disagree on target or grade", Where("run.json", "/target"))
+        yield breach(
+            "K05",
+            f"target {environment['target']} cannot have grade {environment['grade']}",
+            Where("environment.json", "/grade"),
+        )
+    elif (
+        run and environment and (run["target"], run["grade"]) != (environment["target"], environment["grade"])
+    ):
+        yield breach(
+            "K05", "run.json and environment.json disagree on target or grade", Where("run.json", "/target")
+        )
     if run:
         ids = [trial["trial_id"] for trial in run["trials"]]
         if not ids or len(set(ids)) != len(ids) or run["probe"] in ids:
-            yield breach("K06", f"expected trials, each once, found {len(ids)} entries", Where("run.json", "/trials"))
+            yield breach(
+                "K06", f"expected trials, each once, found {len(ids)} entries", Where("run.json", "/trials")
+            )

@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from oracle.finding import Finding, Where, breach
 from oracle.reads import Record
 
-COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+COUNTS = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
 _NATURAL = re.compile(r"(0|[1-9][0-9]{0,15})\Z")
 
 
@@ -36,11 +40,15 @@ def decode_queues(records: list[Record], urls: dict[str, str | None]) -> Queues:
     """`urls` are the stack's queues of the variant: a sample of another queue says nothing about this trial."""
     queues = Queues()
     for record in records:
-        samples, url = ((queues.source, urls["source"]) if record.read == "queue_source" else (queues.dlq, urls["dlq"]))
+        samples, url = (
+            (queues.source, urls["source"]) if record.read == "queue_source" else (queues.dlq, urls["dlq"])
+        )
         if record.error:
             queues.findings.append(breach("R08", f"{record.read}: {record.error['code']}", record.where))
         elif url is not None and record.request.get("QueueUrl") != url:
-            queues.findings.append(breach("R09", "not the trial's own queue", record.where / "request" / "QueueUrl"))
+            queues.findings.append(
+                breach("R09", "not the trial's own queue", record.where / "request" / "QueueUrl")
+            )
             continue
         samples.append(Sample(record.where, record.at_ms, _counts(record.response.get("Attributes"))))
     return queues

@@ -1,7 +1,8 @@
-"""Read records: one line per page of an AWS read, with its request, response and markers (section 4 of FORMAT.md).
+"""Read records: one line per page of an AWS read, with its request, response and markers (section 4 of
+FORMAT.md).
 
-Nothing here knows what the pages mean; it says whether a read is whole, so that a marker that leads nowhere is never
-mistaken for the end.
+Nothing here knows what the pages mean; it says whether a read is whole, so that a marker that leads
+nowhere is never mistaken for the end.
 """
 
 from __future__ import annotations
@@ -35,9 +36,17 @@ KINDS = {
     "logs": Kind("logs", "logs", "FilterLogEvents", "nextToken", "nextToken"),
 }
 _SHAPE = {
-    "read": str, "service": str, "operation": str, "page": int, "of": str, "at_ms": int, "request": dict,
-    "response?": dict, "error?": {"code": str, "message": str},
-    "marker_in": object, "marker_out": object,
+    "read": str,
+    "service": str,
+    "operation": str,
+    "page": int,
+    "of": str,
+    "at_ms": int,
+    "request": dict,
+    "response?": dict,
+    "error?": {"code": str, "message": str},
+    "marker_in": object,
+    "marker_out": object,
 }
 _MEMBERS = {name.removesuffix("?") for name in _SHAPE}
 _SNAPSHOT = re.compile(r"ledger_snapshot_([1-9][0-9]{0,5})\Z")
@@ -84,10 +93,24 @@ def decode(path: str, role: str, lines) -> tuple[list[Record], list[Finding]]:
         kind = KINDS.get(kind_name(value["read"]))
         found = (role, value["service"], value["operation"])
         if kind is None or kind[:3] != found or value["read"] == "ledger_snapshot":
-            findings.append(breach("R02", f"read {value['read'][:40]!r} cannot stand here as {'/'.join(found)}", where))
+            findings.append(
+                breach("R02", f"read {value['read'][:40]!r} cannot stand here as {'/'.join(found)}", where)
+            )
             continue
-        records.append(Record(where, value["read"], value["of"], value["page"], value["at_ms"], value["request"],
-                              value.get("response") or {}, value.get("error"), value["marker_in"], value["marker_out"]))
+        records.append(
+            Record(
+                where,
+                value["read"],
+                value["of"],
+                value["page"],
+                value["at_ms"],
+                value["request"],
+                value.get("response") or {},
+                value.get("error"),
+                value["marker_in"],
+                value["marker_out"],
+            )
+        )
     return records, findings
 
 
@@ -101,16 +124,26 @@ def whole(pages: list[Record]) -> tuple[list[Record], list[Finding]]:
     for record in pages:
         twin = by_number.setdefault(record.page, record)
         if twin is not record and (twin.response, twin.request, twin.marker_out) != (
-                record.response, record.request, record.marker_out):
-            findings.append(breach("R03", f"page {record.page} occurs twice and differs", record.where, page=record.page))
+            record.response,
+            record.request,
+            record.marker_out,
+        ):
+            findings.append(
+                breach("R03", f"page {record.page} occurs twice and differs", record.where, page=record.page)
+            )
     ordered = [by_number[number] for number in sorted(by_number)]
     if [record.page for record in ordered] != list(range(1, len(ordered) + 1)):
         numbers = sorted(by_number)
-        findings.append(breach("R03", f"expected pages 1..{len(numbers)}, found {numbers[:8]}", pages[0].where))
+        findings.append(
+            breach("R03", f"expected pages 1..{len(numbers)}, found {numbers[:8]}", pages[0].where)
+        )
     else:
         findings.extend(_chain(ordered))
-    findings.extend(breach("R08", f"{record.read}: {record.error['code']}", record.where, error=record.error["code"])
-                    for record in ordered if record.error)
+    findings.extend(
+        breach("R08", f"{record.read}: {record.error['code']}", record.where, error=record.error["code"])
+        for record in ordered
+        if record.error
+    )
     return ordered, findings
 
 
@@ -123,7 +156,9 @@ def _chain(ordered: list[Record]):
         start = record.request.get(record.kind.start) if record.kind.start else None
         following = record.response.get(record.kind.next) if record.kind.next else None
         if record.marker_in != expected or start != record.marker_in:
-            yield breach("R04", "the page does not start where the page before it ended", record.where / "marker_in")
+            yield breach(
+                "R04", "the page does not start where the page before it ended", record.where / "marker_in"
+            )
         # An empty marker ends a read exactly like an absent one.
         if (following or None) != record.marker_out:
             yield breach("R04", "marker_out is not the response's marker", record.where / "marker_out")

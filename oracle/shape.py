@@ -8,8 +8,8 @@ ANY = object
 def problems(value, shape, at: str = ""):
     """Yield (pointer, sentence) wherever `value` is not of `shape`.
 
-    A shape is a type, a tuple of shapes (any of them), None, a list of one shape, or a dict of members where a
-    name ending in "?" may be absent. Members that the shape does not name are allowed.
+    A shape is a type, a tuple of shapes (any of them), None, a list of one shape, or a dict of members
+    where a name ending in "?" may be absent. Members that the shape does not name are allowed.
     """
     if isinstance(shape, dict):
         yield from _object(value, shape, at)
@@ -57,7 +57,9 @@ def _name(shape) -> str:
         return "an object"
     if isinstance(shape, list):
         return "a list"
-    return {str: "a string", int: "an integer", bool: "a boolean", dict: "an object", list: "a list"}.get(shape, "a value")
+    return {str: "a string", int: "an integer", bool: "a boolean", dict: "an object", list: "a list"}.get(
+        shape, "a value"
+    )
 
 
 def _kind(value) -> str:

@@ -1,7 +1,7 @@
 """Where a package's bytes come from: a folder, or a .tar/.tar.gz read member by member, never extracted.
 
-A source lists entries without reading them and reads one file at a time with a bound, so that neither a bomb nor a
-link reaches the judge.
+A source lists entries without reading them and reads one file at a time with a bound, so that neither a
+bomb nor a link reaches the judge.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Folder:
     def read(self, path: str) -> bytes:
         # O_NOFOLLOW: the entry was a regular file when it was listed and must still be one.
         descriptor = os.open(self.root / path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        with open(descriptor, "rb") as file:
+        with os.fdopen(descriptor, "rb") as file:
             return file.read(MAX_FILE + 1)
 
     def close(self) -> None:
@@ -71,7 +71,9 @@ class Archive:
         except (tarfile.TarError, EOFError, OSError, ValueError) as error:
             if isinstance(error, PermissionError):
                 raise
-            raise NotAPackage(f"{path}: expected a folder or a readable .tar or .tar.gz, found neither") from None
+            raise NotAPackage(
+                f"{path}: expected a folder or a readable .tar or .tar.gz, found neither"
+            ) from None
         self.name = self._top([_clean(member.name) for member in members])
         self.entries = {}
         for member in members:
@@ -86,7 +88,9 @@ class Archive:
             members.append(member)
             total += member.size
             if len(members) > MAX_ENTRIES or (compressed and total > MAX_COMPRESSED_TOTAL):
-                raise NotAPackage("the archive is too large to be judged compressed: unpack it and judge the folder")
+                raise NotAPackage(
+                    "the archive is too large to be judged compressed: unpack it and judge the folder"
+                )
             if compressed and member.isreg() and member.size <= MAX_FILE:
                 self._held[id(member)] = self._tar.extractfile(member).read()
         return members
@@ -106,7 +110,7 @@ class Archive:
             if not name.startswith(self.name + "/"):
                 self.strays.append(member.name)
                 return
-            name = name[len(self.name) + 1:]
+            name = name[len(self.name) + 1 :]
         if name in ("", ".") and member.isdir():
             return
         if name.startswith("/") or ".." in name.split("/"):

@@ -1,8 +1,8 @@
 """The strict loader: canonical JSON bytes or a code that says why not.
 
-The fast path parses with the C scanner and compares the canonical re-serialisation with the bytes; equal bytes
-exclude every malformation at once (a repeated key, a space, an escape would not come back). Only when they
-differ does the slow path look for the reason.
+The fast path parses with the C scanner and compares the canonical re-serialisation with the bytes; equal
+bytes exclude every malformation at once (a repeated key, a space, an escape would not come back). Only
+when they differ does the slow path look for the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _BLANK = re.compile(rb"(?:\A|\n)[ \t]*\n")
 
 
 class Malformed(Exception):
-    """Bytes that are no evidence; `code` is the J code, `line` the line in a .jsonl file (0 = the whole file)."""
+    """Bytes that are no evidence; `code` is the J code, `line` the line in a .jsonl file (0 = the whole
+    file).
+    """
 
     def __init__(self, code: str, message: str, line: int = 0):
         super().__init__(message)
@@ -74,6 +76,7 @@ def _text(data: bytes) -> str:
 
 def _explain(text: str) -> None:
     """Raise the reason why bytes that parse are not the canonical ones."""
+
     def unique(pairs):
         keys = [key for key, _ in pairs]
         if len(set(keys)) != len(keys):
@@ -94,8 +97,10 @@ def _depth(value) -> int:
         depth += 1
         level = [
             child
-            for node in level if isinstance(node, (dict, list))
-            for child in (node.values() if isinstance(node, dict) else node) if isinstance(child, (dict, list))
+            for node in level
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, (dict, list))
         ]
     return depth
 
@@ -119,7 +124,7 @@ def load_lines(data: bytes):
     for number, line in enumerate(lines, 1):
         yield number, _line(line, number)
     if not complete:
-        half = data[data.rfind(b"\n") + 1:]
+        half = data[data.rfind(b"\n") + 1 :]
         # Half a last line is a killed writer; its content is not evidence even if it happens to parse.
         reason = _line(half, len(lines) + 1)
         code = reason.code if isinstance(reason, Malformed) and reason.code != "J03" else "J04"

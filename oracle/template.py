@@ -1,7 +1,7 @@
 """Looks up, in the deployed template, every number that the protocol fixes.
 
-Resources are found by what they are (the handler of a function, the source of a mapping), never by a logical id, so a
-rename of a construct does not blind the oracle.
+Resources are found by what they are (the handler of a function, the source of a mapping), never by a
+logical id, so a rename of a construct does not blind the oracle.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import re
 from oracle.finding import Finding, Where, breach
 
 HANDLERS = {
-    "conventional": "lambdas.caller.conventional.handler", "durable": "lambdas.caller.durable.handler",
-    "provider": "lambdas.provider.handler.handler", "release": "lambdas.release.handler.handler",
+    "conventional": "lambdas.caller.conventional.handler",
+    "durable": "lambdas.caller.durable.handler",
+    "provider": "lambdas.provider.handler.handler",
+    "release": "lambdas.release.handler.handler",
 }
 _NATURAL = re.compile(r"(0|[1-9][0-9]{0,9})\Z")
 
@@ -29,7 +31,9 @@ def check_template(template: dict, protocol: dict, variant: str) -> list[Finding
             for logical_id, name, found, expected in check(resources, protocol, variant):
                 if not _equal(found, expected):
                     where = Where("template.json", f"/Resources/{logical_id}/Properties")
-                    findings.append(breach("V04", f"{name}: expected {expected}, found {found}", where, name=name))
+                    findings.append(
+                        breach("V04", f"{name}: expected {expected}, found {found}", where, name=name)
+                    )
         except _Missing as missing:
             findings.append(breach("V05", str(missing), Where("template.json", "/Resources")))
     return findings
@@ -53,7 +57,12 @@ def _caller(resources, protocol, variant):
         yield logical_id, "RetentionPeriodInDays", config.get("RetentionPeriodInDays"), row["retention_days"]
         yield logical_id, "SUC_STEP_NAME", variables.get("SUC_STEP_NAME"), row["step_name"]
         yield logical_id, "SUC_STEP_ATTEMPTS", variables.get("SUC_STEP_ATTEMPTS"), row["step_attempts"]
-        yield logical_id, "SUC_STEP_RETRY_DELAY_S", variables.get("SUC_STEP_RETRY_DELAY_S"), row["step_retry_delay_s"]
+        yield (
+            logical_id,
+            "SUC_STEP_RETRY_DELAY_S",
+            variables.get("SUC_STEP_RETRY_DELAY_S"),
+            row["step_retry_delay_s"],
+        )
 
 
 def _queue(resources, protocol, variant):
@@ -85,29 +94,44 @@ def _release(resources, protocol, _variant):
     row = protocol["release"]
     logical_id, function = _function(resources, HANDLERS["release"])
     yield logical_id, "Timeout", function.get("Timeout"), row["function_timeout_s"]
-    yield logical_id, "SUC_DEADLINE_MS", _variables(function).get("SUC_DEADLINE_MS"), protocol["caller"]["deadline_ms"]
+    yield (
+        logical_id,
+        "SUC_DEADLINE_MS",
+        _variables(function).get("SUC_DEADLINE_MS"),
+        protocol["caller"]["deadline_ms"],
+    )
     mapping_id, mapping = _mapping(resources, logical_id)
     yield mapping_id, "MaximumRetryAttempts", mapping.get("MaximumRetryAttempts"), row["max_retries"]
 
 
 def _function(resources, handler):
-    return _only(resources, "AWS::Lambda::Function", lambda p: p.get("Handler") == handler, f"function {handler}")
+    return _only(
+        resources, "AWS::Lambda::Function", lambda p: p.get("Handler") == handler, f"function {handler}"
+    )
 
 
 def _mapping(resources, function_id):
     """The mapping that feeds a function, directly or through one of its aliases."""
     names = {function_id} | {
-        logical_id for logical_id, resource in resources.items()
+        logical_id
+        for logical_id, resource in resources.items()
         if _dict(resource).get("Type") == "AWS::Lambda::Alias"
         and function_id in _references(_dict(resource.get("Properties")).get("FunctionName"))
     }
-    return _only(resources, "AWS::Lambda::EventSourceMapping",
-                 lambda p: names & _references(p.get("FunctionName")), f"event source mapping of {function_id}")
+    return _only(
+        resources,
+        "AWS::Lambda::EventSourceMapping",
+        lambda p: names & _references(p.get("FunctionName")),
+        f"event source mapping of {function_id}",
+    )
 
 
 def _only(resources, kind, wanted, what):
-    typed = [(logical_id, _dict(resource.get("Properties"))) for logical_id, resource in resources.items()
-             if _dict(resource).get("Type") == kind]
+    typed = [
+        (logical_id, _dict(resource.get("Properties")))
+        for logical_id, resource in resources.items()
+        if _dict(resource).get("Type") == kind
+    ]
     found = [(logical_id, properties) for logical_id, properties in typed if wanted(properties)]
     if len(found) != 1:
         raise _Missing(f"expected one {what}, found {len(found)}")

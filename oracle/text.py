@@ -5,8 +5,18 @@ from __future__ import annotations
 from oracle.judge import Report
 from oracle.verdict import ERROR, SKIPPED, TrialResult
 
-HEAD = ("Trial", "Scenario", "Variant", "Ledger transactions", "Refunded", "Verdict", "Validity", "Processing",
-        "Knowledge", "Correct completion")
+HEAD = (
+    "Trial",
+    "Scenario",
+    "Variant",
+    "Ledger transactions",
+    "Refunded",
+    "Verdict",
+    "Validity",
+    "Processing",
+    "Knowledge",
+    "Correct completion",
+)
 MINOR_DIGITS = {"BRL": 2, "USD": 2, "EUR": 2, "JPY": 0, "KWD": 3}
 MAX_FINDINGS = 20
 
@@ -25,21 +35,36 @@ def money(minor: int | None, currency: str | None) -> str:
 
 def table(rows: list[tuple[str, ...]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
 def trial_row(number: int, trial: TrialResult) -> tuple[str, ...]:
     count = "-" if trial.ledger_transactions is None else str(trial.ledger_transactions)
     correct = {True: "yes", False: "no", None: "-"}[trial.correct_completion]
-    return (str(number), str(trial.scenario), str(trial.variant), count, money(trial.refunded_minor, trial.currency),
-            trial.verdict, trial.validity, trial.processing, trial.effect_knowledge, correct)
+    return (
+        str(number),
+        str(trial.scenario),
+        str(trial.variant),
+        count,
+        money(trial.refunded_minor, trial.currency),
+        trial.verdict,
+        trial.validity,
+        trial.processing,
+        trial.effect_knowledge,
+        correct,
+    )
 
 
 def render(report: Report) -> str:
     run = report.documents.run or {}
-    lines = [f"package   {report.identity or '-'}",
-             f"protocol  {run.get('protocol', '-')}, target {run.get('target', '-')}, grade {run.get('grade', '-')}"]
+    target, grade = run.get("target", "-"), run.get("grade", "-")
+    lines = [
+        f"package   {report.identity or '-'}",
+        f"protocol  {run.get('protocol', '-')}, target {target}, grade {grade}",
+    ]
     if report.integrity:
         lines.append("integrity broken: nothing in this package is judged")
     if report.probe:
@@ -55,9 +80,14 @@ def render(report: Report) -> str:
 
 
 def _findings(who: str, findings) -> list[str]:
-    lines = [f"{who}: {found.code} {found.severity}: {found.message}{_witness(found.witness)}" for found in findings]
+    lines = [
+        f"{who}: {found.code} {found.severity}: {found.message}{_witness(found.witness)}"
+        for found in findings
+    ]
     more = len(lines) - MAX_FINDINGS
-    return lines[:MAX_FINDINGS] + ([f"{who}: and {more} more findings (--json lists them)"] if more > 0 else [])
+    return lines[:MAX_FINDINGS] + (
+        [f"{who}: and {more} more findings (--json lists them)"] if more > 0 else []
+    )
 
 
 def _witness(witness: dict) -> str:
@@ -67,5 +97,7 @@ def _witness(witness: dict) -> str:
 
 
 def _unrun(who: str, trial: TrialResult) -> list[str]:
-    unrun = [f"{name} ({status})" for name, status in trial.rules.items() if status.startswith((SKIPPED, ERROR))]
+    unrun = [
+        f"{name} ({status})" for name, status in trial.rules.items() if status.startswith((SKIPPED, ERROR))
+    ]
     return [f"{who}: rules not judged: {', '.join(unrun)}"] if unrun else []

@@ -17,12 +17,30 @@ from oracle.strict_json import Malformed, load_document, load_lines
 
 CONTROL, TREATMENT = "CONTROL", "COMMIT_THEN_TIMEOUT"
 SHAPE = {
-    "trial_id": str, "run_id": str, "kind": str, "scenario": str, "variant": str, "request": REQUEST, "armed": bool,
-    "message": (None, {"message_id": str, "group_id": str, "deduplication_id": str, "body": str,
-                       "sequence_number": (str, None)}),
-    "queues": (None, {"source": str, "dlq": str}), "started_at_ms": int, "ended_at_ms": int, "ended_because": str,
+    "trial_id": str,
+    "run_id": str,
+    "kind": str,
+    "scenario": str,
+    "variant": str,
+    "request": REQUEST,
+    "armed": bool,
+    "message": (
+        None,
+        {
+            "message_id": str,
+            "group_id": str,
+            "deduplication_id": str,
+            "body": str,
+            "sequence_number": (str, None),
+        },
+    ),
+    "queues": (None, {"source": str, "dlq": str}),
+    "started_at_ms": int,
+    "ended_at_ms": int,
+    "ended_because": str,
     "quiescence": {"samples": int, "interval_s": int},
-    "driver": {"total_max_attempts": int, "sends": int, "source_queue_receives": int}, "error": (str, None),
+    "driver": {"total_max_attempts": int, "sends": int, "source_queue_receives": int},
+    "error": (str, None),
 }
 
 
@@ -33,7 +51,9 @@ class Trial:
     scenario: str | None = None
     variant: str | None = None
     is_probe: bool = False  # run.json and trial.json both say so: spared the invariant
-    claims_probe: bool = False  # its own word counts where run.json is silent: spared what a probe does not have
+    claims_probe: bool = (
+        False  # its own word counts where run.json is silent: spared what a probe does not have
+    )
     document: dict | None = None
     journal: Journal = field(default_factory=Journal)
     ledger: Ledger = field(default_factory=Ledger)
@@ -56,7 +76,9 @@ class Trial:
 
     @property
     def request(self) -> dict | None:
-        """The approved refund: the trial's and the protocol's word for it; None when they contradict each other."""
+        """The approved refund: the trial's and the protocol's word for it; None when they contradict each
+        other.
+        """
         own = self.document["request"] if self.document else None
         protocol = self.protocol["refund"] if self.protocol else None
         if own and protocol and any(own[name] != protocol[name] for name in REQUEST):
@@ -70,9 +92,12 @@ class Trial:
         return self.journal.citing(dispatch, *OUTCOMES)
 
     def unknown_dispatches(self) -> list[Event]:
-        """Dispatches whose effect the caller cannot know: a timeout, an unlisted failure, or no outcome at all."""
-        return [dispatch for dispatch in self.dispatches()
-                if not any(_definite(outcome) for outcome in self.outcomes(dispatch))]
+        """Dispatches without a definite outcome: a timeout, an unlisted failure, or nothing at all."""
+        return [
+            dispatch
+            for dispatch in self.dispatches()
+            if not any(_definite(outcome) for outcome in self.outcomes(dispatch))
+        ]
 
 
 def _definite(outcome: Event) -> bool:
@@ -93,11 +118,18 @@ def decode_trial(trial_id: str, files: dict[str, bytes], documents: Documents) -
     evidence = {"journal": trial.journal.findings, "ledger": trial.ledger.findings}
     if not trial.claims_probe:
         prefix, urls = (trial.variant or "").capitalize(), (trial.document or {}).get("queues") or {}
-        trial.queues = decode_queues(records.get("queues.jsonl", []), {
-            "source": outputs.get(f"{prefix}QueueUrl", urls.get("source")), "dlq": outputs.get(f"{prefix}DlqUrl", urls.get("dlq"))})
+        trial.queues = decode_queues(
+            records.get("queues.jsonl", []),
+            {
+                "source": outputs.get(f"{prefix}QueueUrl", urls.get("source")),
+                "dlq": outputs.get(f"{prefix}DlqUrl", urls.get("dlq")),
+            },
+        )
         evidence["queues"] = trial.queues.findings
         if trial.variant == "durable":
-            trial.durable = decode_durable(records.get("durable.jsonl", []), trial_id, outputs.get("DurableFunction"))
+            trial.durable = decode_durable(
+                records.get("durable.jsonl", []), trial_id, outputs.get("DurableFunction")
+            )
             evidence["durable"] = trial.durable.findings
     _take_stock(trial, files, evidence)
     return trial
@@ -129,11 +161,17 @@ def _identify(trial: Trial) -> None:
     trial.scenario, trial.variant = cell.get("scenario"), cell.get("variant")
     if trial.document is None or run is None:
         return
-    expected = {"trial_id": trial.trial_id, "run_id": run["run_id"], "kind": "probe" if named_probe else "trial",
-                **(listed or {})}
+    expected = {
+        "trial_id": trial.trial_id,
+        "run_id": run["run_id"],
+        "kind": "probe" if named_probe else "trial",
+        **(listed or {}),
+    }
     for name, value in expected.items():
         if document[name] != value:
-            trial.findings.append(breach("T03", f"expected {name} {value}, found {document[name]}", trial.where / name))
+            trial.findings.append(
+                breach("T03", f"expected {name} {value}, found {document[name]}", trial.where / name)
+            )
 
 
 def _records(trial: Trial, name: str, data: bytes) -> list[reads.Record]:
@@ -155,7 +193,9 @@ def _take_stock(trial: Trial, files: dict[str, bytes], evidence: dict[str, list[
     for name, findings in evidence.items():
         path = f"{name}.jsonl"
         if path not in files:
-            trial.findings.append(breach("T01", f"{path} is missing", Where(f"trials/{trial.trial_id}/{path}")))
+            trial.findings.append(
+                breach("T01", f"{path} is missing", Where(f"trials/{trial.trial_id}/{path}"))
+            )
             continue
         trial.findings.extend(findings)
         if not findings and path not in damaged:
@@ -167,8 +207,11 @@ def _take_stock(trial: Trial, files: dict[str, bytes], evidence: dict[str, list[
         trial.usable.add("document")
     if trial.request is not None:
         trial.usable.add("request")
-    trial.usable |= {name for name in ("protocol", "environment", "template", "run")
-                     if getattr(trial.documents, name) is not None}
+    trial.usable |= {
+        name
+        for name in ("protocol", "environment", "template", "run")
+        if getattr(trial.documents, name) is not None
+    }
 
 
 def sent_body(trial: Trial):

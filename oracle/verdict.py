@@ -1,8 +1,8 @@
 """From rules to a verdict: which ran, which held, and what that allows to be said.
 
-    fail           an intact row shows a violation, whatever else is missing
-    pass           every rule that applies ran and held, on a sound package, with exactly one effect
-    indeterminate  everything else: damage, absence, a rule skipped, a rule that raised
+fail           an intact row shows a violation, whatever else is missing
+pass           every rule that applies ran and held, on a sound package, with exactly one effect
+indeterminate  everything else: damage, absence, a rule skipped, a rule that raised
 """
 
 from __future__ import annotations
@@ -61,9 +61,20 @@ def judge_trial(trial: Trial, package_sound: bool) -> TrialResult:
     transactions, refunded, currency = _totals(trial)
     state = processing(trial)
     return TrialResult(
-        trial.trial_id, trial.scenario, trial.variant, verdict, _validity(trial, statuses, findings, package_sound),
-        transactions, refunded, currency, state, effect_knowledge(trial), belief(trial),
-        None if verdict == INDETERMINATE else verdict == PASS and state == "SUCCEEDED", statuses, findings,
+        trial.trial_id,
+        trial.scenario,
+        trial.variant,
+        verdict,
+        _validity(trial, statuses, findings, package_sound),
+        transactions,
+        refunded,
+        currency,
+        state,
+        effect_knowledge(trial),
+        belief(trial),
+        None if verdict == INDETERMINATE else verdict == PASS and state == "SUCCEEDED",
+        statuses,
+        findings,
     )
 
 
@@ -82,13 +93,18 @@ def _run(rule: Rule, trial: Trial) -> tuple[str, list[Finding]]:
 def _settled(trial: Trial, statuses: dict[str, str], findings: list[Finding]) -> bool:
     """Whether the absence of an effect is a fact: all evidence whole, nothing moving, the driver clean.
 
-    A dead-lettered request counts as ended; that alone lifts the demands of a finished request and an empty DLQ.
+    A dead-lettered request counts as ended; that alone lifts the demands of a finished request and an
+    empty DLQ.
     """
     lifted = {"Q03", "Q04"} if dead_lettered(trial) and processing(trial) == "DEAD_LETTERED" else set()
-    if any(finding.code not in lifted for finding in findings if finding.severity in ("incomplete", "unreadable")):
+    if any(
+        finding.code not in lifted for finding in findings if finding.severity in ("incomplete", "unreadable")
+    ):
         return False
     ran = [statuses[rule.name] for rule in REGISTRY if rule.group == COMPLETE]
-    return all(status in (HELD, BROKEN, NOT_APPLICABLE) for status in ran) and statuses["driver_clean"] == HELD
+    return (
+        all(status in (HELD, BROKEN, NOT_APPLICABLE) for status in ran) and statuses["driver_clean"] == HELD
+    )
 
 
 def _verdict(trial, statuses, findings, package_sound) -> str:
@@ -104,7 +120,9 @@ def _verdict(trial, statuses, findings, package_sound) -> str:
 
 
 def _sent_twice(trial: Trial) -> bool:
-    """The journal itself shows that the driver sent more than once: then the second effect may be the driver's (D15)."""
+    """The journal itself shows that the driver sent more than once: then the second effect may be the
+    driver's (D15).
+    """
     return len(trial.journal.of_type("message_send_started")) > 1
 
 
@@ -113,7 +131,9 @@ def _validity(trial, statuses, findings, package_sound) -> str:
         return INVALID
     ran = [statuses[rule.name] for rule in REGISTRY if rule.group == VALIDITY]
     proven = all(status in (HELD, NOT_APPLICABLE) for status in ran) and HELD in ran
-    unsure = any(finding.code in ("T01", "T02", "T03") or finding.severity == "unproven" for finding in findings)
+    unsure = any(
+        finding.code in ("T01", "T02", "T03") or finding.severity == "unproven" for finding in findings
+    )
     return VALID if proven and package_sound and not unsure else INDETERMINATE
 
 

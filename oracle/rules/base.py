@@ -26,7 +26,7 @@ def is_full(trial: Trial) -> bool:
 
 
 class Rule(NamedTuple):
-    """`needs` names evidence of Trial.usable; with less the rule is skipped, and a skipped rule bars a pass."""
+    """`needs` names evidence of Trial.usable; with less the rule is skipped, and that bars a pass."""
 
     name: str
     group: str

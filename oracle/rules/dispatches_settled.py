@@ -1,4 +1,5 @@
-"""G09: no dispatch can still commit: each was received at the provider and ended there, or was definitely refused.
+"""G09: no dispatch can still commit: each was received at the provider and ended there, or was definitely
+refused.
 
 Without this a commit could follow the last snapshot (CASES D22). Least evidence: a whole journal.
 """
@@ -15,8 +16,10 @@ def check(trial):
     if not trial.dispatches():
         yield breach("G09", "there is no dispatch", None, trial_id=trial.trial_id)
     for dispatch in trial.dispatches():
-        refused = any(outcome.row["detail"]["code"] in DEFINITE_CODES
-                      for outcome in journal.citing(dispatch, "attempt_failed"))
+        refused = any(
+            outcome.row["detail"]["code"] in DEFINITE_CODES
+            for outcome in journal.citing(dispatch, "attempt_failed")
+        )
         received = journal.citing(dispatch, "provider_request_received")
         if refused or (received and _ended(journal, dispatch)):
             continue
@@ -25,11 +28,12 @@ def check(trial):
 
 
 def _ended(journal, dispatch) -> bool:
-    """Answered at once or given up (citing the commit), or released (citing the release of this dispatch's timeout)."""
+    """Answered or given up (citing the commit), or released (citing this dispatch's release)."""
     for commit in journal.citing(dispatch, "provider_commit_confirmed"):
         if journal.citing(commit, "response_sent", "barrier_expired"):
             return True
-    # A provider that answers a repeat from an earlier commit cites that commit; the caller's response closes it.
+    # A provider that answers a repeat from an earlier commit cites that commit; the caller's response
+    # closes it.
     if journal.citing(dispatch, "response_received"):
         return True
     timeouts = journal.citing(dispatch, "caller_timeout_recorded")

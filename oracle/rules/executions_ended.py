@@ -1,4 +1,5 @@
-"""H07: the durable variant did run as a durable execution, and (by decoding, H01-H06) all of them ended, seen in full.
+"""H07: the durable variant did run as a durable execution, and (by decoding, H01-H06) all of them ended,
+seen in full.
 
 Least evidence: whole versions, listings, executions and histories.
 """
@@ -14,5 +15,10 @@ def check(trial):
         yield breach("H07", "no execution is this trial's", None, listed=len(trial.durable.executions))
 
 
-RULE = Rule("executions_ended", COMPLETE, ("durable",), check,
-            lambda trial: trial.variant == "durable" and not trial.claims_probe)
+RULE = Rule(
+    "executions_ended",
+    COMPLETE,
+    ("durable",),
+    check,
+    lambda trial: trial.variant == "durable" and not trial.claims_probe,
+)

@@ -9,8 +9,13 @@ from oracle.rules.base import EFFECTS, Rule, not_probe
 def check(trial):
     effects = trial.ledger.effects()
     if len(effects) > 1:
-        yield breach("E01", f"{len(effects)} successful transactions for one approved refund", effects[1].where,
-                     transactions=[effect.id for effect in effects], seqs=[effect.row.get("seq") for effect in effects])
+        yield breach(
+            "E01",
+            f"{len(effects)} successful transactions for one approved refund",
+            effects[1].where,
+            transactions=[effect.id for effect in effects],
+            seqs=[effect.row.get("seq") for effect in effects],
+        )
 
 
 RULE = Rule("one_effect", EFFECTS, (), check, not_probe)

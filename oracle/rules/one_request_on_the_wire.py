@@ -21,12 +21,20 @@ def check(trial):
         for kind in PROVIDER_EVENTS:
             seen = trial.journal.citing(dispatch, kind)
             if len(seen) > 1:
-                yield breach("V17", f"{len(seen)} {kind} events for one dispatch", None, **dispatch.witness(),
-                             seen=[event.seq for event in seen])
+                yield breach(
+                    "V17",
+                    f"{len(seen)} {kind} events for one dispatch",
+                    None,
+                    **dispatch.witness(),
+                    seen=[event.seq for event in seen],
+                )
 
 
 def _configured(trial):
-    functions, expected = trial.documents.environment["functions"], trial.protocol["caller"]["total_max_attempts"]
+    functions, expected = (
+        trial.documents.environment["functions"],
+        trial.protocol["caller"]["total_max_attempts"],
+    )
     where = Where("environment.json") / "functions" / trial.variant
     frozen = functions.get(trial.variant)
     if not isinstance(frozen, dict) or not isinstance(frozen.get("botocore"), str):
@@ -36,8 +44,11 @@ def _configured(trial):
     for step in ("sdk_config", "lambda", "retries", "total_max_attempts"):
         node = node.get(step) if isinstance(node, dict) else None
     if type(node) is not int or node != expected:
-        yield breach("V06", f"total_max_attempts of the provider client: expected {expected}, found {node}",
-                     where / "sdk_config" / "lambda" / "retries")
+        yield breach(
+            "V06",
+            f"total_max_attempts of the provider client: expected {expected}, found {node}",
+            where / "sdk_config" / "lambda" / "retries",
+        )
 
 
 RULE = Rule("one_request_on_the_wire", VALIDITY, ("environment", "protocol", "journal"), check)

@@ -18,8 +18,13 @@ def check(trial):
     for dispatch in trial.dispatches():
         outcomes = trial.outcomes(dispatch)
         if len(outcomes) > 1:
-            yield breach("G08", f"the dispatch has {len(outcomes)} outcomes", None, **dispatch.witness(),
-                         outcomes=[event.seq for event in outcomes])
+            yield breach(
+                "G08",
+                f"the dispatch has {len(outcomes)} outcomes",
+                None,
+                **dispatch.witness(),
+                outcomes=[event.seq for event in outcomes],
+            )
 
 
 RULE = Rule("outcomes_paired", COMPLETE, ("journal",), check)

@@ -13,13 +13,22 @@ def check(trial):
     window = max(trial.protocol["quiescence"]["samples"], 2)
     for code, name, samples in (("Q02", "source", trial.queues.source), ("Q03", "dlq", trial.queues.dlq)):
         if len(samples) < window:
-            yield breach("Q01", f"expected at least {window} samples of the {name} queue, found {len(samples)}", None,
-                         queue=name, found=len(samples))
+            yield breach(
+                "Q01",
+                f"expected at least {window} samples of the {name} queue, found {len(samples)}",
+                None,
+                queue=name,
+                found=len(samples),
+            )
             continue
         for sample in samples[-window:]:
             if not sample.empty:
-                yield breach(code, f"the {name} queue was not empty in the settle window", sample.where,
-                             counts=list(sample.counts))
+                yield breach(
+                    code,
+                    f"the {name} queue was not empty in the settle window",
+                    sample.where,
+                    counts=list(sample.counts),
+                )
                 break
 
 

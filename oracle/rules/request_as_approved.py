@@ -11,7 +11,9 @@ def check(trial):
     own, approved = trial.document["request"], trial.protocol["refund"]
     for name in REQUEST:
         if own[name] != approved[name]:
-            yield breach("V01", f"{name}: expected {approved[name]}, found {own[name]}", trial.where / "request" / name)
+            yield breach(
+                "V01", f"{name}: expected {approved[name]}, found {own[name]}", trial.where / "request" / name
+            )
     if trial.document["quiescence"]["samples"] != trial.protocol["quiescence"]["samples"]:
         yield breach("V01", "the settle window is not the protocol's", trial.where / "quiescence" / "samples")
 

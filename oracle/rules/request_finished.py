@@ -14,8 +14,12 @@ def check(trial):
     endings = {event.id for event in trial.journal.of_type("response_received", "attempt_failed")}
     finished = state.get("status") == "FINISHED"
     if finished != (len(finishes) == 1) or any(event.cites not in endings for event in finishes):
-        yield breach("G07", f"REQUEST says {state.get('status')}, and there are {len(finishes)} request_finished events",
-                     None, seqs=[event.seq for event in finishes])
+        yield breach(
+            "G07",
+            f"REQUEST says {state.get('status')}, and there are {len(finishes)} request_finished events",
+            None,
+            seqs=[event.seq for event in finishes],
+        )
     elif not finished:
         yield breach("Q04", f"the request is {state.get('status', 'absent')}", None, trial_id=trial.trial_id)
     doubts = trial.journal.of_type("caller_timeout_recorded", "outcome_unknown")

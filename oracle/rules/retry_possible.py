@@ -13,10 +13,18 @@ def check(trial):
     timeouts = trial.journal.of_type("caller_timeout_recorded")
     if not timeouts:
         return  # the treatment did not fire, which V16 says
-    after = [event for event in trial.journal.of_type("dispatch_started", "delivery_received")
-             if event.seq > timeouts[0].seq]
+    after = [
+        event
+        for event in trial.journal.of_type("dispatch_started", "delivery_received")
+        if event.seq > timeouts[0].seq
+    ]
     if not after and not any(map(_scheduled, trial.durable.events("StepFailed"))):
-        yield breach("V15", "no second dispatch and no scheduled retry", None, timeouts=[event.seq for event in timeouts])
+        yield breach(
+            "V15",
+            "no second dispatch and no scheduled retry",
+            None,
+            timeouts=[event.seq for event in timeouts],
+        )
 
 
 def _scheduled(event) -> bool:
@@ -25,4 +33,10 @@ def _scheduled(event) -> bool:
     return isinstance(retry, dict) and type(retry.get("NextAttemptDelaySeconds")) is int
 
 
-RULE = Rule("retry_possible", VALIDITY, ("journal",), check, lambda trial: trial.is_treatment and not trial.claims_probe)
+RULE = Rule(
+    "retry_possible",
+    VALIDITY,
+    ("journal",),
+    check,
+    lambda trial: trial.is_treatment and not trial.claims_probe,
+)

@@ -11,8 +11,12 @@ from oracle.rules.base import COMPLETE, Rule
 
 def check(trial):
     if trial.document["ended_because"] != "quiescent" or trial.document["error"] is not None:
-        yield breach("Q05", f"the trial ended because of {trial.document['ended_because']}", trial.where / "ended_because",
-                     error=trial.document["error"])
+        yield breach(
+            "Q05",
+            f"the trial ended because of {trial.document['ended_because']}",
+            trial.where / "ended_because",
+            error=trial.document["error"],
+        )
 
 
 RULE = Rule("trial_ended", COMPLETE, ("document",), check)

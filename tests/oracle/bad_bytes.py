@@ -16,7 +16,9 @@ TRIAL = "trials/control-conventional/trial.json"
 
 @dataclass
 class Bad:
-    """Files as they lie there; `links` point elsewhere, `folder` is the package's own name, `tar` lists raw members."""
+    """Files as they lie there; `links` point elsewhere, `folder` is the package's own name, `tar` lists raw
+    members.
+    """
 
     files: dict[str, bytes]
     links: dict[str, str] = field(default_factory=dict)
@@ -99,8 +101,10 @@ def _case_colliding() -> Bad:
 def _linked() -> Bad:
     files = _good()
     data = files.pop("template.json")
-    return Bad({**files, "index.json": reindex({**files, "template.json": data})["index.json"]},
-               links={"template.json": "protocol.json"})
+    return Bad(
+        {**files, "index.json": reindex({**files, "template.json": data})["index.json"]},
+        links={"template.json": "protocol.json"},
+    )
 
 
 def _line(old: bytes, new: bytes):
@@ -110,7 +114,10 @@ def _line(old: bytes, new: bytes):
 
 DEPTH = b"[" * 70 + b"]" * 70
 BYTES = {
-    "P01": ("index_not_canonical", lambda: _touched("index.json", lambda data: data.replace(b'"version":1', b'"version": 1'))),
+    "P01": (
+        "index_not_canonical",
+        lambda: _touched("index.json", lambda data: data.replace(b'"version":1', b'"version": 1')),
+    ),
     "P02": ("another_format", lambda: _index(lambda index: index.update(format="zip-evidence"))),
     "P03": ("version_two", lambda: _index(lambda index: index.update(version=2))),
     "P04": ("extra_member", lambda: _index(lambda index: index.update(comment="hello"))),
@@ -119,7 +126,10 @@ BYTES = {
     "P07": ("listed_twice", lambda: _index(_twice)),
     "P08": ("climbing", lambda: _index(_climbing)),
     "P09": ("case_colliding", _case_colliding),
-    "P10": ("missing", lambda: Bad({path: data for path, data in _good().items() if path != "template.json"})),
+    "P10": (
+        "missing",
+        lambda: Bad({path: data for path, data in _good().items() if path != "template.json"}),
+    ),
     "P11": ("extra", lambda: Bad({**_good(), "notes.txt": b"hello\n"})),
     "P12": ("linked", _linked),
     "P13": ("one_byte_more", lambda: _touched("template.json", lambda data: data + b"\n")),

@@ -1,7 +1,7 @@
 """One bad package per code: the smallest change to a good one that breaks exactly that clause.
 
-`python -m tests.oracle.bad_packages` rewrites tests/golden/bad/ byte for byte; a test says so when it would differ.
-A package lies there as a folder, or as package.tar where a file system could not hold it.
+`python -m tests.oracle.bad_packages` rewrites tests/golden/bad/ byte for byte; a test says so when it
+would differ. A package lies there as a folder, or as package.tar where a file system could not hold it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def _set(path, *steps_and_value):
         for step in steps:
             node = node[step]
         node[last] = value
+
     return change
 
 
@@ -61,11 +62,20 @@ def _no_trials(docs):
 
 def _second_row(**changes):
     """A second ledger row in both snapshots, without a commit of its own."""
+
     def change(docs):
         for record in docs[TRIAL + "ledger.jsonl"]:
             row = dict(record["response"]["Items"][0])
-            row |= {"transaction_id": {"S": "txn-2"}, **{name: typed(value) for name, value in changes.items()}}
-            record["response"] = {"Items": [record["response"]["Items"][0], row], "Count": 2, "ScannedCount": 2}
+            row |= {
+                "transaction_id": {"S": "txn-2"},
+                **{name: typed(value) for name, value in changes.items()},
+            }
+            record["response"] = {
+                "Items": [record["response"]["Items"][0], row],
+                "Count": 2,
+                "ScannedCount": 2,
+            }
+
     return change
 
 
@@ -73,7 +83,9 @@ def _row(which=(0, 1), **changes):
     def change(docs):
         for number in which:
             docs[TRIAL + "ledger.jsonl"][number]["response"]["Items"][0].update(
-                {name: typed(value) for name, value in changes.items()})
+                {name: typed(value) for name, value in changes.items()}
+            )
+
     return change
 
 
@@ -83,21 +95,29 @@ def _items(docs):
 
 def _journal(edit):
     """A change of the journal's items, with Count made true again."""
+
     def change(docs):
         edit(_items(docs))
         response = docs[TRIAL + "journal.jsonl"][0]["response"]
         response["Count"] = response["ScannedCount"] = len(response["Items"])
+
     return change
 
 
 def _durable(change):
-    return _documents(lambda docs: change(docs["trials/control-durable/durable.jsonl"]), stories.control_durable)
+    return _documents(
+        lambda docs: change(docs["trials/control-durable/durable.jsonl"]), stories.control_durable
+    )
 
 
 def _running_execution(lines):
     for line in lines:
         if line["read"] == "executions":
-            other = {**line["response"]["DurableExecutions"][0], "DurableExecutionArn": "other/inv-1", "Status": "RUNNING"}
+            other = {
+                **line["response"]["DurableExecutions"][0],
+                "DurableExecutionArn": "other/inv-1",
+                "Status": "RUNNING",
+            }
             line["response"]["DurableExecutions"].append(other)
 
 
@@ -115,7 +135,9 @@ def _alias_only(lines):
 
 
 def _other_trials_input(lines):
-    lines[4]["response"]["InputPayload"] = lines[4]["response"]["InputPayload"].replace("control-durable", "another")
+    lines[4]["response"]["InputPayload"] = lines[4]["response"]["InputPayload"].replace(
+        "control-durable", "another"
+    )
 
 
 VISIBLE = "ApproximateNumberOfMessages"
@@ -128,13 +150,22 @@ CAPTURED_TWICE = REHEARSAL_TOML.replace("captured_minor = 10000", "captured_mino
 TABLE = {
     "K01": ("no_template", lambda: _documents(lambda docs: docs.pop("template.json"))),
     "K02": ("run_without_id", lambda: _documents(lambda docs: docs["run.json"].pop("run_id"))),
-    "K03": ("protocol_json_differs", lambda: _documents(_set("protocol.json", "caller", "deadline_ms", 2999))),
+    "K03": (
+        "protocol_json_differs",
+        lambda: _documents(_set("protocol.json", "caller", "deadline_ms", 2999)),
+    ),
     "K04": ("another_protocol", lambda: _documents(_set("run.json", "protocol", "study-1"))),
     "K05": ("local_called_aws", lambda: _documents(_set("environment.json", "grade", "aws"))),
     "K06": ("no_trials", lambda: _documents(_no_trials)),
-    "K07": ("stray_trial", lambda: _documents(lambda docs: docs["run.json"]["trials"].pop(0), stories.one_listed_one_not)),
+    "K07": (
+        "stray_trial",
+        lambda: _documents(lambda docs: docs["run.json"]["trials"].pop(0), stories.one_listed_one_not),
+    ),
     "K08": ("no_probe", lambda: _documents(_no_probe)),
-    "K09": ("template_without_resources", lambda: _documents(lambda docs: docs["template.json"].pop("Resources"))),
+    "K09": (
+        "template_without_resources",
+        lambda: _documents(lambda docs: docs["template.json"].pop("Resources")),
+    ),
     "T01": ("no_queues", lambda: _documents(lambda docs: docs.pop(QUEUES))),
     "T02": ("armed_is_text", lambda: _documents(_set(TRIAL + "trial.json", "armed", "no"))),
     "T03": ("another_run", lambda: _documents(_set(TRIAL + "trial.json", "run_id", "run-2"))),
@@ -150,14 +181,26 @@ TABLE = {
     "G01": ("request_without_status", lambda: _documents(_journal(lambda items: items[-1].pop("status")))),
     "G02": ("gap", lambda: _documents(_journal(lambda items: items.pop(3)))),
     "G03": ("counter_behind", lambda: _documents(_journal(lambda items: items[0].update(n={"N": "4"})))),
-    "G04": ("event_id_twice", lambda: _documents(_journal(lambda items: items[3].update(event_id=items[2]["event_id"])))),
+    "G04": (
+        "event_id_twice",
+        lambda: _documents(_journal(lambda items: items[3].update(event_id=items[2]["event_id"]))),
+    ),
     "G05": ("not_closed", lambda: _story(stories.never_closed)),
-    "G06": ("provider_sends", lambda: _documents(_journal(lambda items: items[3].update(source={"S": "provider"})))),
-    "G07": ("finished_event_only", lambda: _documents(_journal(lambda items: items[-1].update(status={"S": "IN_PROGRESS"})))),
+    "G06": (
+        "provider_sends",
+        lambda: _documents(_journal(lambda items: items[3].update(source={"S": "provider"}))),
+    ),
+    "G07": (
+        "finished_event_only",
+        lambda: _documents(_journal(lambda items: items[-1].update(status={"S": "IN_PROGRESS"}))),
+    ),
     "G08": ("two_outcomes", lambda: _story(stories.two_outcomes)),
     "G09": ("call_in_flight", lambda: _story(stories.call_in_flight)),
     "G10": ("knows_again", lambda: _story(stories.knows_again)),
-    "L01": ("row_without_currency", lambda: _documents(stories.without(LEDGER, "currency", _second_row(status="FAILED")))),
+    "L01": (
+        "row_without_currency",
+        lambda: _documents(stories.without(LEDGER, "currency", _second_row(status="FAILED"))),
+    ),
     "L02": ("one_snapshot", lambda: _documents(lambda docs: docs[LEDGER].pop())),
     "L03": ("snapshots_differ", lambda: _documents(_row(which=(0,), committed_at_ms=1))),
     "L04": ("commit_of_another_attempt", lambda: _documents(_row(attempt=7))),
@@ -182,12 +225,24 @@ TABLE = {
     "V01": ("another_payment", lambda: _story(stories.another_payment)),
     "V02": ("no_such_cell", lambda: _story(control, NO_CELL)),
     "V03": ("another_group", lambda: _documents(_set(TRIAL + "trial.json", "message", "group_id", "other"))),
-    "V04": ("visibility_too_short", lambda: _documents(
-        _set("template.json", "Resources", "DurableQueue", "Properties", "VisibilityTimeout", 10), stories.control_durable)),
-    "V05": ("no_mapping", lambda: _documents(lambda docs: docs["template.json"]["Resources"].pop("DurableMapping"),
-                                             stories.control_durable)),
+    "V04": (
+        "visibility_too_short",
+        lambda: _documents(
+            _set("template.json", "Resources", "DurableQueue", "Properties", "VisibilityTimeout", 10),
+            stories.control_durable,
+        ),
+    ),
+    "V05": (
+        "no_mapping",
+        lambda: _documents(
+            lambda docs: docs["template.json"]["Resources"].pop("DurableMapping"), stories.control_durable
+        ),
+    ),
     "V06": ("sdk_retries", lambda: _documents(stories.sdk_retries, stories.control_durable)),
-    "V07": ("driver_received", lambda: _documents(_set(TRIAL + "trial.json", "driver", "source_queue_receives", 1))),
+    "V07": (
+        "driver_received",
+        lambda: _documents(_set(TRIAL + "trial.json", "driver", "source_queue_receives", 1)),
+    ),
     "V08": ("answer_lost_in_control", lambda: _story(stories.answer_lost)),
     "V09": ("control_armed", lambda: _documents(_set(TRIAL + "trial.json", "armed", True))),
     "V10": ("armed_after_send", lambda: _story(stories.armed_after_send)),

@@ -47,8 +47,13 @@ def two_outcomes(package):
 def refused(package):
     trial = _begun(package)
     dispatch = trial.dispatch()
-    refusal = trial.event("caller", "attempt_failed", caused_by=dispatch["event_id"], elapsed_ms=90,
-                          detail={"code": "INVALID_REQUEST"})
+    refusal = trial.event(
+        "caller",
+        "attempt_failed",
+        caused_by=dispatch["event_id"],
+        elapsed_ms=90,
+        detail={"code": "INVALID_REQUEST"},
+    )
     trial.finish(refusal)
     trial.state.update(reason="PROVIDER_REFUSED", effect_knowledge="KNOWN")
     return trial.close()
@@ -79,7 +84,9 @@ def answer_lost(package):
     first = trial.dispatch(1)
     commit = trial.commit(first)
     trial.event("provider", "response_sent", attempt=1, caused_by=commit["event_id"])
-    trial.event("caller", "outcome_unknown", attempt=1, caused_by=first["event_id"], detail={"reason": "CONNECTION"})
+    trial.event(
+        "caller", "outcome_unknown", attempt=1, caused_by=first["event_id"], detail={"reason": "CONNECTION"}
+    )
     trial.state["effect_knowledge"] = "UNKNOWN"
     trial.finish(trial.answer(trial.dispatch(2, receive_count=2), commit))
     return trial.close()
@@ -88,8 +95,13 @@ def answer_lost(package):
 def two_on_the_wire(package):
     trial = _begun(package)
     dispatch = trial.dispatch()
-    trial.event("provider", "provider_request_received", attempt=1, lambda_request_id="prov-1b",
-                caused_by=dispatch["event_id"])
+    trial.event(
+        "provider",
+        "provider_request_received",
+        attempt=1,
+        lambda_request_id="prov-1b",
+        caused_by=dispatch["event_id"],
+    )
     trial.finish(trial.answer(dispatch, trial.commit(dispatch)))
     return trial.close()
 
@@ -113,8 +125,14 @@ def retried(trial, commit):
 def call_in_flight(package):
     """A second caller was killed after its dispatch; nobody knows whether that call still runs."""
     trial, held = exposed(package)
-    trial.event("caller", "dispatch_started", attempt=2, delivery_id=trial.message_id, lambda_request_id="req-2",
-                caused_by=trial.events[4]["event_id"])
+    trial.event(
+        "caller",
+        "dispatch_started",
+        attempt=2,
+        delivery_id=trial.message_id,
+        lambda_request_id="req-2",
+        caused_by=trial.events[4]["event_id"],
+    )
     trial.finish(trial.answer(trial.dispatch(3, receive_count=2), held))
     return trial.close()
 
@@ -195,15 +213,18 @@ def failed_sample(path):
     def change(docs):
         del docs[path][0]["response"]
         docs[path][0]["error"] = {"code": "RequestThrottled", "message": "slow down"}
+
     return change
 
 
 def without(path, name, first):
     """`first`, then the last row of every page of `path` loses an attribute."""
+
     def change(docs):
         first(docs)
         for line in docs[path]:
             del line["response"]["Items"][-1][name]
+
     return change
 
 
@@ -213,7 +234,10 @@ def truncate_input(lines):
 
 def sdk_retries(docs):
     functions = docs["environment.json"]["functions"]
-    functions["durable"] = {**functions["durable"], "sdk_config": {"lambda": {"retries": {"total_max_attempts": 3}}}}
+    functions["durable"] = {
+        **functions["durable"],
+        "sdk_config": {"lambda": {"retries": {"total_max_attempts": 3}}},
+    }
 
 
 def clock_behind(items):

@@ -1,4 +1,6 @@
-"""FORMAT.md's MUSTs, the codes and the bad packages are one list; each bad package yields exactly its findings."""
+"""FORMAT.md's MUSTs, the codes and the bad packages are one list; each bad package yields exactly its
+findings.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ REGENERATE = "python -m tests.oracle.bad_packages"
 
 def test_format_names_each_code_once_with_the_clause_of_the_oracle():
     clauses = re.findall(r"^- \*\*([A-Z]\d\d)\*\* (.*)$", FORMAT.read_text(encoding="utf-8"), re.MULTILINE)
-    assert clauses == [(code.code, code.clause) for code in sorted(CODES.values(), key=lambda c: _section(c.code))]
+    assert clauses == [
+        (code.code, code.clause) for code in sorted(CODES.values(), key=lambda c: _section(c.code))
+    ]
 
 
 def _section(code):
@@ -29,7 +33,9 @@ def _section(code):
 def test_every_clause_is_a_must_and_every_code_has_one_fixture():
     assert all(("SHOULD" if code.consequence == "note" else "MUST") in code.clause for code in CODES.values())
     assert sorted(TABLE) == sorted(CODES)
-    assert sorted(folder.name for folder in BAD.iterdir()) == sorted(f"{code}_{TABLE[code][0]}" for code in CODES)
+    assert sorted(folder.name for folder in BAD.iterdir()) == sorted(
+        f"{code}_{TABLE[code][0]}" for code in CODES
+    )
 
 
 @pytest.mark.parametrize("folder", sorted(BAD.iterdir()), ids=lambda folder: folder.name)
@@ -46,5 +52,8 @@ def test_fixtures_are_byte_stable(tmp_path):
 
 
 def _tree(root):
-    return {str(path.relative_to(root)): str(path.readlink()) if path.is_symlink() else path.read_bytes()
-            for path in sorted(root.rglob("*")) if path.is_symlink() or path.is_file()}
+    return {
+        str(path.relative_to(root)): str(path.readlink()) if path.is_symlink() else path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_symlink() or path.is_file()
+    }
