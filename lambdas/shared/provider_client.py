@@ -38,7 +38,8 @@ DEFINITE_REFUSALS = frozenset({"INVALID_REQUEST"})
 
 # How long a shut exchange gets to say how it ended. It only adds to what the journal knows.
 GRACE_S = 0.25
-ANSWERED_LATE, STILL_PENDING = "late_response", "pending"
+# What became of the exchange of a call that timed out: an answer after all, an end by our own hand, no end.
+ANSWERED_LATE, CUT_OFF, STILL_PENDING = "late_response", "cut_off", "pending"
 
 ANSWER_KEYS = {"status", "transaction_id", "refund_request_id", "amount_minor", "currency"}
 REFUSAL_KEYS = {"status", "code", "message"}
@@ -123,7 +124,7 @@ class ProviderClient:
             return TimedOut(_late_outcome(results), elapsed_ms)
         elapsed_ms = _ms(ended_ns - started_ns)
         if ended_ns >= deadline_ns:
-            return TimedOut(_describe_late(result), elapsed_ms)
+            return TimedOut(ANSWERED_LATE if isinstance(result, dict) else _describe(result), elapsed_ms)
         return classify(result, request, elapsed_ms)
 
     def _send(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
@@ -200,11 +201,8 @@ def _late_outcome(results: queue.SimpleQueue) -> str:
         _, result = results.get(timeout=GRACE_S)
     except queue.Empty:
         return STILL_PENDING
-    return _describe_late(result)
-
-
-def _describe_late(result: Any) -> str:
-    return _describe(result) if isinstance(result, Exception) else ANSWERED_LATE
+    # After the shut an error says nothing about the provider, whatever its name.
+    return ANSWERED_LATE if isinstance(result, dict) else CUT_OFF
 
 
 def _ms(nanoseconds: int) -> int:

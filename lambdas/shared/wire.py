@@ -17,6 +17,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
+# Where a connect under way cannot be shut, it ends by itself this long after the deadline.
+SECOND_LINE_S = 1.0
+
 
 class WireShut(Exception):
     """The wire was shut before the exchange was over."""
@@ -101,8 +104,7 @@ class Wire:
             if self._socket is not None and self._socket is not newest:
                 self._socket.close()
             self._socket = newest
-        # A second line only: on some systems a connect under way cannot be shut.
-        newest.settimeout(left_s)
+        newest.settimeout(left_s + SECOND_LINE_S)
         return newest
 
     def _close(self) -> None:
