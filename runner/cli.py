@@ -27,6 +27,7 @@ class Parser(argparse.ArgumentParser):
 def build_parser() -> Parser:
     """Return the parser of every command."""
     from runner.local.cli import add_parser as add_local
+    from runner.redact.cli import add_parser as add_redact
 
     parser = Parser(prog="python -m runner", description="Run trials, freeze them, ask the oracle.")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of harness faults")
@@ -55,6 +56,7 @@ def build_parser() -> Parser:
     )
     run.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
     add_local(commands)
+    add_redact(commands)
     return parser
 
 
@@ -88,6 +90,10 @@ def _dispatch(args: argparse.Namespace) -> int:
         from runner.local.cli import main as local
 
         return local(args)
+    if args.command == "redact":
+        from runner.redact.cli import main as redact
+
+        return redact(args)
     from runner.commands_run import run_command
 
     return run_command(args)

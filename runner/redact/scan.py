@@ -1,0 +1,250 @@
+"""The leak scan: looks at every byte to be published and shares no code with what made it.
+
+It is told the known values and the pseudonyms, and believes neither that the values are complete nor that
+they were replaced: it decodes by its own means, in every form it can think of, and also looks for the shapes
+of values that nobody told it about. It finds places, never prints values.
+"""
+
+import base64
+import gzip
+import html
+import io
+import re
+import tarfile
+import unicodedata
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+MAX_FORMS = 500
+MAX_UNPACKED = 256 * 1024 * 1024
+
+_QUOTED = re.compile(
+    r"(?:%[0-9a-fA-F]{2})+|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[0-7]{3}|\\.|&(?:#\d+|#x[0-9a-fA-F]+|[a-z]+);"
+)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\0]")
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{6,}")
+_HEX = re.compile(r"[0-9a-fA-F]{8,}")
+_SPACES = re.compile(r"\s+")
+_UUID = r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
+# What looks like a value whoever it belongs to. The first group is what a pseudonym may stand in for.
+_SHAPES = tuple(
+    (rule, re.compile(pattern, flags))
+    for rule, pattern, flags in (
+        ("access-key-shape", "((?:A3T[A-Z0-9]|A(?:BI|CC|GP|ID|IP|KI|NP|NV|PK|RO|SC|SI)A)[A-Z0-9]{12,})", 0),
+        ("account-shape", r"arn:[\w-]*:[\w-]*:[\w-]*:(\d{12})(?!\d)", re.I),
+        ("account-shape", r"//[^/\s\"]{1,253}/(\d{12})/", 0),
+        ("account-shape", r"-(\d{12})-(?:[a-z]{2,3}-){2,4}\d(?!\d)", re.I),
+        ("account-shape", r"account[\w-]{0,8}[\"']?\s*[:=]\s*[\"']?(\d{12})(?!\d)", re.I),
+        ("stack-id-shape", rf":(?:stack|changeset)/[^/\s\"]+/({_UUID})", re.I),
+        ("signature-shape", r"signature=([0-9a-f]{32,})", re.I),
+        (
+            "secret-shape",
+            r"(?:security-token|session_?token|secret_?access_?key)=([A-Za-z0-9%+/_-]{16,})",
+            re.I,
+        ),
+        ("local-path-shape", r"(?<![\w.-])(/(?:home|Users)/\w+)", 0),
+        (
+            "local-endpoint-shape",
+            r"(?<![\d.])((?:127\.\d+\.\d+\.\d+|0\.0\.0\.0|localhost|::1\]):\d{2,5})",
+            re.I,
+        ),
+    )
+)
+
+
+class Leak(NamedTuple):
+    """A known value or the shape of one: which rule, in which file and line, and how it was encoded."""
+
+    rule: str
+    place: str
+    form: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} in {self.place} ({self.form})"
+
+
+class Scan:
+    """Searches bytes for known values ((rule, value) pairs) and for shapes that are no `pseudonyms`."""
+
+    def __init__(self, values: Iterable[tuple[str, str]], pseudonyms: Iterable[str]):
+        # The emulator's account is everybody's, so its shape gives nobody away.
+        self._allowed = {"000000000000", *map(str.lower, pseudonyms)}
+        self._words: list[tuple[str, re.Pattern[str]]] = []
+        self._values: list[tuple[str, str]] = []
+        self._uuids: dict[str, str] = {}
+        # Encoded runs recur thousands of times (keys, digests); each is looked into where it first stands.
+        self._runs: set[str] = set()
+        for rule, value in values:
+            self._learn(rule, value.lower())
+
+    def _learn(self, rule: str, value: str) -> None:
+        if re.fullmatch(_UUID, value):
+            # There may be thousands of these, so they are looked up rather than searched for one by one.
+            self._uuids[value.replace("-", "")] = rule
+        elif rule in ("user-name", "host-name", "local-path"):
+            self._words.append((rule, re.compile(_word(rule, value))))
+        else:
+            self._values.append((rule, value))
+            if value.isdigit() and len(value.lstrip("0")) >= 10:
+                self._values.append((rule, value.lstrip("0")))
+
+    def files(self, files: dict[str, bytes]) -> list[Leak]:
+        """Scan files and their names; archives also member by member, and their headers."""
+        found: set[Leak] = set()
+        for number, (path, data) in enumerate(_unpacked(files), 1):
+            named = set(self._text(path, f"the name of file {number}"))
+            # A name that leaks must not be repeated in the report.
+            place = f"file {number}" if named else path
+            found |= named | set(self._data(data, place))
+        packed = (path for path in files if path.endswith(".tar.gz"))
+        found |= {
+            Leak("archive", path, "bytes beside the packed ones") for path in packed if not _bare(files[path])
+        }
+        return sorted(found)
+
+    def _data(self, data: bytes, place: str) -> Iterator[Leak]:
+        lines = data.split(b"\n") if place.endswith((".json", ".jsonl", ".toml")) else [data]
+        for number, line in enumerate(lines, 1):
+            yield from self._text(_readable(line), f"{place} line {number}" if len(lines) > 2 else place)
+
+    def _text(self, text: str, place: str) -> Iterator[Leak]:
+        for form, decoded in _forms(text, self._runs):
+            if form == "too deep":
+                yield Leak("encoding", place, "more layers of encoding than can be looked through")
+            for rule in self._rules_in(decoded):
+                yield Leak(rule, place, form)
+
+    def _rules_in(self, text: str) -> Iterator[str]:
+        folded = text.lower()
+        joined = re.sub(r"(?<=\d)[ -](?=\d)", "", folded)
+        for rule, value in self._values:
+            if value in folded or value in joined:
+                yield rule
+        for rule, word in self._words:
+            if word.search(folded):
+                yield rule
+        if self._uuids:
+            for match in re.finditer(rf"(?={_UUID})", folded):
+                digits = folded[match.start() : match.start() + 36].replace("-", "")[:32]
+                if digits in self._uuids:
+                    yield self._uuids[digits]
+        for rule, shape in _SHAPES:
+            if any(match.group(1).lower() not in self._allowed for match in shape.finditer(text)):
+                yield rule
+
+
+def _word(rule: str, value: str) -> str:
+    """Return the expression for a value that is only itself between non-letters (REDACTION.md, section 2)."""
+    if rule != "local-path":
+        return rf"(?<![a-z0-9]){re.escape(value)}(?![a-z0-9])"
+    if re.search(r"[\\/].*[\\/]", value):
+        return rf"{re.escape(value)}(?![a-z0-9])"
+    return rf"(?<![a-z0-9._~-]){re.escape(value)}(?![a-z0-9_-])"
+
+
+def _unpacked(files: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield every file; of an archive all that it unzips to: the headers together, and each member."""
+    for path, data in sorted(files.items()):
+        if not path.endswith(".tar.gz"):
+            yield path, data
+            continue
+        tar = gzip.decompress(data)
+        yield path, _headers(tar)
+        with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+            for member in archive.getmembers():
+                file = archive.extractfile(member)
+                yield member.name, file.read() if file else b""
+
+
+def _bare(data: bytes) -> bool:
+    """Say if a gzip file is one stream and a header without name, comment or time."""
+    stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    stream.decompress(data)
+    return data[3] == 0 and data[4:8] == bytes(4) and stream.eof and not stream.unused_data
+
+
+def _headers(tar: bytes) -> bytes:
+    """Return what an archive holds besides its members' bytes."""
+    kept, at = [], 0
+    with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+        for member in archive.getmembers():
+            kept.append(tar[at : member.offset_data])
+            at = member.offset_data + member.size
+    return b"\n".join([*kept, tar[at:]])
+
+
+def _forms(text: str, runs: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield (how it was reached, text) for the text and all that can be decoded out of it."""
+    queue, seen = [("raw", text)], {text}
+    for form, current in queue:
+        yield form, current
+        for step, decoded in _decodings(current, runs):
+            if decoded not in seen:
+                seen.add(decoded)
+                queue.append((step if form == "raw" else f"{form}, {step}", decoded))
+        if len(queue) > MAX_FORMS:
+            yield "too deep", ""
+            return
+
+
+def _decodings(text: str, runs: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield each decoding of a text by one layer. `runs` are encoded runs that were already looked into."""
+    if _QUOTED.search(text):
+        yield "unescaped", _QUOTED.sub(_unquote, text)
+    if not text.isascii() or "\0" in text:
+        yield "normalised", _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    # Base64 may be wrapped; every beginning is tried, so joining lines costs nothing.
+    fresh = set(_RUN.findall(text)) | set(_RUN.findall(_SPACES.sub("", text)))
+    fresh = sorted(fresh - runs)
+    runs.update(fresh)
+    for skip in range(4):
+        yield from _binary("base64-decoded", [_b64(run[skip:]) for run in fresh])
+    for skip in range(2):
+        digits = (found for run in fresh for found in _HEX.findall(run))
+        yield from _binary("hex-decoded", [_unhex(run[skip:]) for run in digits])
+
+
+def _binary(step: str, decoded: list[bytes]) -> Iterator[tuple[str, str]]:
+    text = "\n".join(_readable(data) for data in decoded if data)
+    if text:
+        yield step, text
+    for data in decoded:
+        if data[:2] == b"\x1f\x8b" or data[:1] == b"\x78":
+            yield f"{step}, inflated", _readable(_inflated(data))
+
+
+def _inflated(data: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, MAX_UNPACKED)
+    except zlib.error:
+        return b""
+
+
+def _unquote(match: re.Match[str]) -> str:
+    quoted = match.group()
+    if quoted[0] == "%":
+        return _readable(bytes.fromhex(quoted.replace("%", "")))
+    if quoted[0] == "&":
+        return html.unescape(quoted)
+    if quoted[1] in "ux" and len(quoted) > 2:
+        return chr(int(quoted[2:], 16))
+    if len(quoted) == 4:
+        return chr(int(quoted[1:], 8) & 0xFF)
+    return {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}.get(quoted[1], quoted[1])
+
+
+def _b64(run: str) -> bytes:
+    whole = run[: len(run) - (len(run) % 4 == 1)].translate(str.maketrans("-_", "+/"))
+    return base64.b64decode(whole + "=" * (-len(whole) % 4))
+
+
+def _unhex(run: str) -> bytes:
+    return bytes.fromhex(run[: len(run) // 2 * 2])
+
+
+def _readable(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
