@@ -3,12 +3,15 @@
 import hashlib
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import aws_durable_execution_sdk_python
 
 from runner.local.deploy import QUALIFIER
 
+# The emulator runs every function with this Python, whatever the Runtime says.
+PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 BUCKET = f"cdk-{QUALIFIER}-assets-${{AWS::AccountId}}-${{AWS::Region}}"
 
 # A step that fails on its first attempt and, if the message says so, on all of them.
@@ -57,7 +60,7 @@ def assembly(folder: Path, stack: str, *, comment: str = "") -> Path:
         "durable": {"handler_module.py": DURABLE_CODE + comment},
         "plain": {"handler_module.py": PLAIN_CODE},
         # A pointer to the installed packages instead of a copy (TRIALS 2): the layer is one line.
-        "layer": {"python/lib/python3.11/site-packages/deps.pth": f"{_site_packages()}\n"},
+        "layer": {f"python/lib/{PYTHON}/site-packages/deps.pth": f"{_site_packages()}\n"},
     }
     keys = {name: _asset(folder, name, content, files) for name, content in assets.items()}
     template = _template(stack, keys)
