@@ -25,6 +25,9 @@ START_LIMIT_S = 90
 STOP_LIMIT_S = 15
 KEPT_LOGS = 5
 LOG_TAIL_LINES = 15
+# Every cold start unpacks a layer of some 600 files: about 1 s on a disk, 0.2 s in memory.
+MEMORY = Path("/dev/shm")
+MEMORY_NEEDED = 1024**3
 DURABLE_LIBRARY = "aws-durable-execution-sdk-python-testing"
 
 
@@ -102,7 +105,17 @@ def _environment() -> dict[str, str]:
     """
     dropped = ("AWS_", "PYTHON", "MINISTACK_", "LOCALSTACK_", "VIRTUAL_ENV")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    kept["TMPDIR"] = str(_temporary())
     return {**kept, "AWS_EC2_METADATA_DISABLED": "true", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+
+
+def _temporary() -> Path:
+    """Return where clouds keep their folders: in memory if there is room, unless TMPDIR is set."""
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+        room = os.statvfs(MEMORY)
+        if room.f_bavail * room.f_frsize >= MEMORY_NEEDED:
+            return MEMORY
+    return Path(tempfile.gettempdir())
 
 
 def _first_line(process: subprocess.Popen) -> dict:
@@ -194,7 +207,9 @@ def _lives(home: Path) -> bool:
 def sweep() -> list[Path]:
     """Remove what guards left that could not clean up (SIGKILL, power); return their folders."""
     swept = []
-    for home in Path(tempfile.gettempdir()).glob(HOME_PREFIX + "*"):
+    # Both places, whichever the dead one used: there was room in memory then, or there was not.
+    parents = {_temporary(), Path(tempfile.gettempdir())}
+    for home in (home for parent in sorted(parents) for home in parent.glob(HOME_PREFIX + "*")):
         try:
             ours = home.stat().st_uid == os.getuid() and (home / "lock").exists()
         except OSError:
