@@ -13,7 +13,7 @@ from runner.records import canonical
 from runner.redact import known as k
 
 FORMAT, VERSION, NAME = "suc-redaction", 1, "redaction-manifest.json"
-INDEX = "index.json"
+INDEX, LABEL = "index.json", "redactions.json"
 WITHHELD = "the values taken out of this file could be guessed and tried against its digest"
 # Random values: with one of them missing, a file's digest cannot be tried out.
 UNGUESSABLE = frozenset((k.STACK, k.REQUEST, k.SIGNATURE, k.SECRET))
@@ -23,9 +23,13 @@ HARMLESS = frozenset((k.ENDPOINT,))
 
 @dataclass(frozen=True)
 class Rewritten:
-    """One file of the copy: the original's digest, the new bytes, and (pointer, rule) -> count."""
+    """One file of the copy: its role, the original's digest (None: the original has no such file), its bytes.
 
-    original_sha256: str
+    `replaced` counts by (pointer, rule).
+    """
+
+    role: str
+    original_sha256: str | None
     data: bytes
     replaced: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -47,6 +51,12 @@ def build(folder: str, files: dict[str, Rewritten], index: Rewritten) -> bytes:
     )
 
 
+def label(replaced: dict[str, int]) -> Rewritten:
+    """Return the file that marks the copy as one, wherever it goes without its manifest."""
+    said = {"format": FORMAT, "version": VERSION, "replaced": replaced}
+    return Rewritten("redactions", None, canonical(said))
+
+
 def _entry(path: str, file: Rewritten, told: bool) -> dict[str, object]:
     entry: dict[str, object] = {
         "path": path,
@@ -57,4 +67,6 @@ def _entry(path: str, file: Rewritten, told: bool) -> dict[str, object]:
             for (pointer, rule), count in sorted(file.replaced.items())
         ],
     }
+    if file.original_sha256 is None:
+        return {**entry, "added": True}
     return entry if told else {**entry, "withheld": WITHHELD}

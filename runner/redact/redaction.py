@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
-from runner.freeze import Freezer
+from runner.freeze import Freezer, Package
 from runner.records import canonical
 from runner.redact import manifest
 from runner.redact.archive import pack
 from runner.redact.known import Known, Machine, gather
-from runner.redact.manifest import INDEX, Rewritten
+from runner.redact.manifest import INDEX, LABEL, Rewritten, label
 from runner.redact.replace import Redactor, Refused
 from runner.redact.scan import Scan
 from runner.redact.source import Source, documents, read_package
@@ -65,9 +65,11 @@ def redact(package: Path, out: Path, machine: Machine, judge: Judge) -> Redacted
     _check_paths(source, redactor.known)
     files = {path: _rewritten(source, path, redactor) for path in source.files}
     replaced = Counter(rule for f in files.values() for _, rule in f.replaced.elements())
+    if replaced:
+        files[LABEL] = label(dict(replaced))
     name = f"{_study(files)}-evidence.tar.gz"
     with tempfile.TemporaryDirectory(prefix="redact-") as private:
-        frozen = _freeze(source, files, Path(private))
+        frozen = _freeze(files, Path(private))
         index = (frozen.path / INDEX).read_bytes()
         identity = frozen.id
         outputs = {
@@ -120,13 +122,13 @@ def _check_paths(source: Source, known: Known) -> None:
 
 
 def _rewritten(source: Source, path: str, redactor: Redactor) -> Rewritten:
-    _, data = source.files[path]
+    role, data = source.files[path]
     log: Counter[tuple[str, str]] = Counter()
     found = documents(path, data)
     if found:
         data = b"".join(canonical(redactor.value(value, pointer, log)) for pointer, value in found)
     # Anything else (protocol.toml) is published as frozen or, if the scan finds a value in it, not at all.
-    return Rewritten(source.sha256(path), data, log)
+    return Rewritten(role, source.sha256(path), data, log)
 
 
 def _study(files: dict[str, Rewritten]) -> str:
@@ -143,17 +145,17 @@ def _study(files: dict[str, Rewritten]) -> str:
     return name
 
 
-def _freeze(source: Source, files: dict[str, Rewritten], folder: Path):
+def _freeze(files: dict[str, Rewritten], folder: Path) -> Package:
     freezer = Freezer(folder)
     for path, file in files.items():
-        freezer.add(path, source.files[path][0], file.data)
+        freezer.add(path, file.role, file.data)
     return freezer.publish()
 
 
 def _index_entry(source: Source, index: bytes) -> Rewritten:
     """The index is rebuilt, not redacted: it changes where a listed file changed."""
     changed = hashlib.sha256(index).hexdigest() != source.id
-    return Rewritten(source.id, index, Counter({("/files", "index"): 1} if changed else {}))
+    return Rewritten("index", source.id, index, Counter({("/files", "index"): 1} if changed else {}))
 
 
 def _scan(outputs: dict[str, bytes], redactor: Redactor) -> None:

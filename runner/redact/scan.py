@@ -7,6 +7,7 @@ of values that nobody told it about. It finds places, never prints values.
 
 import base64
 import gzip
+import hashlib
 import html
 import io
 import re
@@ -26,15 +27,17 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\0]
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{6,}")
 _HEX = re.compile(r"[0-9a-fA-F]{8,}")
 _SPACES = re.compile(r"\s+")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[^0-9a-z]{1,3}(?=\d)")
 _UUID = r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 # What looks like a value whoever it belongs to. The first group is what a pseudonym may stand in for.
 _SHAPES = tuple(
     (rule, re.compile(pattern, flags))
     for rule, pattern, flags in (
         ("access-key-shape", "((?:A3T[A-Z0-9]|A(?:BI|CC|GP|ID|IP|KI|NP|NV|PK|RO|SC|SI)A)[A-Z0-9]{12,})", 0),
+        ("access-key-shape", r"(?<![a-z0-9])((?:akia|asia|aroa|aida)[a-z0-9]{16,17})(?![a-z0-9])", re.I),
         ("account-shape", r"arn:[\w-]*:[\w-]*:[\w-]*:(\d{12})(?!\d)", re.I),
         ("account-shape", r"//[^/\s\"]{1,253}/(\d{12})/", 0),
-        ("account-shape", r"-(\d{12})-(?:[a-z]{2,3}-){2,4}\d(?!\d)", re.I),
+        ("account-shape", r"-(\d{12})-(?:[a-z]{2,12}-){2,4}\d(?!\d)", re.I),
         ("account-shape", r"account[\w-]{0,8}[\"']?\s*[:=]\s*[\"']?(\d{12})(?!\d)", re.I),
         ("stack-id-shape", rf":(?:stack|changeset)/[^/\s\"]+/({_UUID})", re.I),
         ("signature-shape", r"signature=([0-9a-f]{32,})", re.I),
@@ -88,6 +91,9 @@ class Scan:
             self._values.append((rule, value))
             if value.isdigit() and len(value.lstrip("0")) >= 10:
                 self._values.append((rule, value.lstrip("0")))
+        # A plain hash of a value that can be guessed is the value (CASES D28).
+        for algorithm in ("md5", "sha1", "sha256", "sha512"):
+            self._values.append((f"{rule}, hashed", hashlib.new(algorithm, value.encode()).hexdigest()))
 
     def files(self, files: dict[str, bytes]) -> list[Leak]:
         """Scan files and their names; archives also member by member, and their headers."""
@@ -117,7 +123,7 @@ class Scan:
 
     def _rules_in(self, text: str) -> Iterator[str]:
         folded = text.lower()
-        joined = re.sub(r"(?<=\d)[ -](?=\d)", "", folded)
+        joined = _BETWEEN_DIGITS.sub("", folded)
         for rule, value in self._values:
             if value in folded or value in joined:
                 yield rule
@@ -170,6 +176,8 @@ def _headers(tar: bytes) -> bytes:
     with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
         for member in archive.getmembers():
             kept.append(tar[at : member.offset_data])
+            # Fields of fixed width touch each other, which would hide a name from a search for words.
+            kept += (member.uname.encode(), member.gname.encode(), member.linkname.encode())
             at = member.offset_data + member.size
     return b"\n".join([*kept, tar[at:]])
 

@@ -33,7 +33,7 @@ def read_package(root: Path) -> Source:
     Raises UsageError when it is no package, when its bytes are not the frozen ones, or when a document is not
     canonical JSON (its strings could then not be found with certainty).
     """
-    if not (root / "index.json").is_file() or root.is_symlink():
+    if not (root / "index.json").is_file():
         raise _refused(root, "a package folder with an index.json", "none")
     index_bytes = (root / "index.json").read_bytes()
     identity = hashlib.sha256(index_bytes).hexdigest()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from runner.redact.known import Machine
-from tests.oracle.builder import four_cells
+from tests.oracle.builder import control, package_with
 
 ACCOUNT = "123456789012"
 STACK_UUID = "7b1c2d30-9f0e-11ee-8a4b-0e5f6a7b8c9d"
@@ -14,7 +14,9 @@ REQUEST_UUID = "2f9d5d0c-3a51-4f0b-9f6e-1f2f6c0d4a11"
 KEY, ROLE_ID = "AKIAIOSFODNN7EXAMPLE", "AROAJQABLZS4A3QDU576Q"
 SIGNATURE = hashlib.sha256(b"a signature").hexdigest()
 TOKEN = "IQoJb3JpZ2luX2VjEPj//////////wEaCXVzLWVhc3QtMSJIMEYCIQ=="
-MACHINE = Machine("mario.rossi", ("marios-laptop.local", "marios-laptop"), ("/home/mario.rossi", "/srv/lab"), {})
+MACHINE = Machine(
+    "mario.rossi", ("marios-laptop.local", "marios-laptop"), ("/home/mario.rossi", "/srv/lab"), {}
+)
 
 ARN = f"arn:aws:sqs:us-east-1:{ACCOUNT}:durable.fifo"
 QUEUE_URL = f"https://sqs.us-east-1.amazonaws.com/{ACCOUNT}/durable.fifo"
@@ -47,17 +49,26 @@ D28 = {
 }
 
 
-def leaky_package(parent: Path, extra: dict | None = None, **documents) -> Path:
-    """Write a valid package of the four cells whose environment holds `extra`; `documents` are added whole."""
-    built = four_cells()
+def leaky_package(parent: Path, extra: dict | None = None, build=None) -> Path:
+    """Write a valid package whose environment holds an account and `extra`."""
+    built = build() if build else package_with(lambda package: control(package, "durable"))
     text = json.dumps({path: doc for path, doc in built.docs.items() if path != "protocol.toml"})
     moved = json.loads(text.replace("000000000000", ACCOUNT))
     built.docs.update(moved)
     environment = built.docs["environment.json"]
     environment["account"] = ACCOUNT
     environment["extra"] = extra or {}
-    built.docs.update(documents)
     return built.write(parent)
+
+
+def read_files(package: Path) -> dict[str, bytes]:
+    """Return every file of a package by path."""
+    return {f.relative_to(package).as_posix(): f.read_bytes() for f in package.rglob("*") if f.is_file()}
+
+
+def names(folder: Path) -> list[str]:
+    """Return what lies in a folder, hidden things included."""
+    return sorted(found.name for found in folder.iterdir())
 
 
 def verdict_of(_package: Path) -> dict:
