@@ -1,4 +1,6 @@
-"""The command line: judge, codes (and explain, compare, results, cite). Data on stdout, notes on stderr."""
+"""The command line. Data on stdout, notes on stderr; a mistake of the user is one sentence, never a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,16 @@ import os
 import sys
 from pathlib import Path
 
-from oracle import VERSION
+from oracle import VERSION, compare, results
 from oracle.codes import CODES
+from oracle.explain import explain
 from oracle.judge import EXIT, judge_path
-from oracle.source import NotAPackage
+from oracle.source import NotAPackage, open_source
+from oracle.strict_json import Malformed
 from oracle.text import render
+from oracle.verdict import INDETERMINATE
 
-USAGE, HARNESS = 64, 70
+INDETERMINATE_EXIT, USAGE, HARNESS = EXIT[INDETERMINATE], 64, 70
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,17 +33,35 @@ class _Parser(argparse.ArgumentParser):
 def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="oracle",
-        description="Judges frozen evidence. Exit codes of judge: 0 pass, 1 fail, "
-        "2 indeterminate, 64 usage, 70 harness.",
+        description="Judges frozen evidence. Exit codes: 0 pass, 1 fail, 2 indeterminate, 64 usage, 70
+        harness.",
     )
     parser.add_argument("--version", action="version", version=f"oracle {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    judge = commands.add_parser("judge", help="say pass, fail or indeterminate for a package")
-    judge.add_argument("package", metavar="PACKAGE", type=Path, help="a package folder, .tar or .tar.gz")
-    judge.add_argument("--json", action="store_true", help="print the whole report as JSON")
-    codes = commands.add_parser("codes", help="list every code with its clause and its consequence")
-    codes.add_argument("--json", action="store_true", help="print the list as JSON")
+    judge = _command(commands, "judge", "say pass, fail or indeterminate for a package")
+    judge.add_argument("package", **_PACKAGE)
+    story = commands.add_parser("explain", help="tell the story of each trial, with its timeline")
+    story.add_argument("package", **_PACKAGE)
+    comparison = _command(
+        commands, "compare", "say whether variants may be compared (exit 0 or 2), and the table"
+    )
+    comparison.add_argument("packages", nargs="+", **_PACKAGE)
+    cite = commands.add_parser("cite", help="write results.json for a package to stdout")
+    cite.add_argument("package", **_PACKAGE)
+    checking = _command(commands, "results", "check every citation of a results.json (exit 0 or 2)")
+    checking.add_argument("package", **_PACKAGE)
+    checking.add_argument("results", metavar="RESULTS", type=Path, help="a results.json")
+    _command(commands, "codes", "list every code with its clause and its consequence")
     return parser
+
+
+_PACKAGE = {"metavar": "PACKAGE", "type": Path, "help": "a package folder, .tar or .tar.gz"}
+
+
+def _command(commands, name: str, help_text: str) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=help_text)
+    command.add_argument("--json", action="store_true", help="print JSON")
+    return command
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -71,6 +94,47 @@ def _judge(arguments) -> int:
     return EXIT[report.verdict]
 
 
+def _explain(arguments) -> int:
+    stories: list[str] = []
+    report = judge_path(arguments.package, keep=lambda trial, result: stories.append(explain(trial, result)))
+    print("\n\n".join(stories) if not report.integrity else render(report))
+    return EXIT[report.verdict]
+
+
+def _compare(arguments) -> int:
+    reports = [judge_path(package) for package in arguments.packages]
+    print(dump(compare.as_json(reports)) if arguments.json else compare.render(reports))
+    return INDETERMINATE_EXIT if compare.reasons(reports) else 0
+
+
+def _cite(arguments) -> int:
+    citer = results.Citer()
+    report = judge_path(arguments.package, keep=citer.see)
+    if report.integrity:
+        print("oracle: the package's integrity is broken; nothing in it can be cited", file=sys.stderr)
+        return INDETERMINATE_EXIT
+    print(dump(citer.document(report, report.digests)))
+    return 0
+
+
+def _results(arguments) -> int:
+    try:
+        document = results.load_results(arguments.results.read_bytes())
+    except (Malformed, FileNotFoundError, IsADirectoryError) as error:
+        print(f"oracle: {arguments.results}: expected a results.json, found {error}", file=sys.stderr)
+        return USAGE
+    source = open_source(arguments.package)
+    try:
+        wrong = results.check(document, judge_path(arguments.package), source)
+    finally:
+        source.close()
+    if arguments.json:
+        print(dump({"ok": not wrong, "checked": len(document["values"]), "wrong": wrong}))
+    else:
+        print("\n".join(wrong) or f"{len(document['values'])} citations and the verdict hold")
+    return INDETERMINATE_EXIT if wrong else 0
+
+
 def _codes(arguments) -> int:
     if arguments.json:
         print(dump([code._asdict() for code in CODES.values()]))
@@ -84,4 +148,11 @@ def dump(value) -> str:
     return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=True)
 
 
-COMMANDS = {"judge": _judge, "codes": _codes}
+COMMANDS = {
+    "judge": _judge,
+    "explain": _explain,
+    "compare": _compare,
+    "cite": _cite,
+    "results": _results,
+    "codes": _codes,
+}

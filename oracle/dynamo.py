@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from oracle.finding import Finding, breach
+from oracle.finding import Finding, Where, breach
 from oracle.reads import Record
 
 _CONDITION = re.compile(r"\s*(#?\w+)\s*=\s*(:\w+)\s*\Z")
@@ -30,18 +30,21 @@ class Undecodable(Exception):
 
 def plain(item: dict) -> dict:
     """A typed item as Python values; only strings, integers, booleans, null, maps and lists occur."""
-    if not isinstance(item, dict):
+    if type(item) is not dict:
         raise Undecodable("not an item")
-    return {name: _value(value) for name, value in item.items()}
+    row = {}
+    for name, value in item.items():
+        # Nearly every attribute is a string, and this loop is where a judge spends its time.
+        text = value.get("S") if type(value) is dict and len(value) == 1 else None
+        row[name] = text if type(text) is str else _value(value)
+    return row
 
 
 def _value(value):
-    if not isinstance(value, dict) or len(value) != 1:
+    if type(value) is not dict or len(value) != 1:
         raise Undecodable("not a typed value")
     ((kind, inner),) = value.items()
-    if kind == "S" and isinstance(inner, str):
-        return inner
-    if kind == "N" and isinstance(inner, str) and _INTEGER.match(inner):
+    if kind == "N" and type(inner) is str and _INTEGER.match(inner):
         return int(inner)
     if (kind == "BOOL" and isinstance(inner, bool)) or (kind == "NULL" and inner is True):
         return inner if kind == "BOOL" else None
@@ -85,6 +88,11 @@ def _by_trial_key(request: dict, trial_id: str) -> bool:
         return False
     name = names.get(match[1]) if match[1].startswith("#") else match[1]
     return name == "trial_id" and values == {match[2]: {"S": trial_id}}
+
+
+def item_place(record: Record, position: int) -> Where:
+    """Where the item at that position of a page lies."""
+    return record.where / "response" / "Items" / position
 
 
 def items_of(record: Record) -> list:

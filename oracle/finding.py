@@ -36,6 +36,10 @@ class Where:
     def __truediv__(self, step) -> Where:
         return Where(self.path, f"{self.pointer}/{_escape(step)}")
 
+    def within(self, pointer: str) -> Where:
+        """The place that a pointer names, seen from here."""
+        return Where(self.path, self.pointer + pointer)
+
     def as_json(self) -> dict:
         return {"path": self.path, "pointer": self.pointer}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from oracle import FORMAT_NAME, FORMAT_VERSION
 from oracle.finding import Finding, Where, breach
-from oracle.shape import problems
+from oracle.shape import Shape, problem
 from oracle.source import MAX_FILE
 from oracle.strict_json import Malformed, load_document
 
@@ -36,7 +36,8 @@ TRIAL_ROLES = {
 }
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
-_ENTRY = {"path": str, "role": str, "sha256": str, "size": int}
+_ENTRY = Shape({"path": str, "role": str, "sha256": str, "size": int})
+_ENTRY_MEMBERS = {"path", "role", "sha256", "size"}
 _INDEX = Where("index.json")
 
 
@@ -110,11 +111,12 @@ def _check_index(index):
         yield breach(
             "P04", f"expected members files, format, version, found {', '.join(sorted(index))}", _INDEX
         )
-    for pointer, sentence in problems(index.get("files"), [_ENTRY], "/files"):
-        yield breach("P04", sentence, Where("index.json", pointer))
+    wrong = problem(index.get("files"), [_ENTRY], "/files")
+    if wrong is not None:
+        yield breach("P04", wrong[1], Where("index.json", wrong[0]))
         return
     for position, entry in enumerate(index["files"]):
-        if set(entry) != set(_ENTRY) or not _DIGEST.match(entry["sha256"]) or entry["size"] < 0:
+        if entry.keys() != _ENTRY_MEMBERS or not _DIGEST.match(entry["sha256"]) or entry["size"] < 0:
             yield breach("P04", "expected exactly path, role, sha256 and size", _INDEX / "files" / position)
             return
 

@@ -4,44 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from oracle.dynamo import Undecodable, check_query, items_of, plain
+from oracle.dynamo import Undecodable, check_query, item_place, items_of, plain
 from oracle.finding import Finding, Where, breach
 from oracle.reads import Record, whole
-from oracle.shape import problems
+from oracle.shape import Shape
 
 _CITES = {"caused_by": str}
 _ATTEMPT = {"attempt": int, **_CITES}
 TYPES = {
-    "runner": {
-        "trial_opened": {},
-        "barrier_armed": {},
-        "message_send_started": {},
-        "message_sent": {"delivery_id": str},
-        "probe_invoked": {},
-        "trial_closed": {},
+    ("runner", "trial_opened"): {},
+    ("runner", "barrier_armed"): {},
+    ("runner", "message_send_started"): {},
+    ("runner", "message_sent"): {"delivery_id": str},
+    ("runner", "probe_invoked"): {},
+    ("runner", "trial_closed"): {},
+    ("caller", "delivery_received"): {"delivery_id": str, "receive_count": int, "lambda_request_id": str},
+    ("caller", "dispatch_started"): {**_ATTEMPT, "delivery_id": str, "lambda_request_id": str},
+    ("caller", "response_received"): {**_CITES, "transaction_id": str, "elapsed_ms": int},
+    ("caller", "caller_timeout_recorded"): {
+        **_CITES,
+        "elapsed_ms": int,
+        "detail": Shape({"deadline_ms": int}),
     },
-    "caller": {
-        "delivery_received": {"delivery_id": str, "receive_count": int, "lambda_request_id": str},
-        "dispatch_started": {**_ATTEMPT, "delivery_id": str, "lambda_request_id": str},
-        "response_received": {**_CITES, "transaction_id": str, "elapsed_ms": int},
-        "caller_timeout_recorded": {**_CITES, "elapsed_ms": int, "detail": {"deadline_ms": int}},
-        "attempt_failed": {**_CITES, "detail": {"code": str}},
-        "outcome_unknown": _CITES,
-        "request_finished": _CITES,
+    ("caller", "attempt_failed"): {**_CITES, "detail": Shape({"code": str})},
+    ("caller", "outcome_unknown"): _CITES,
+    ("caller", "request_finished"): _CITES,
+    ("provider", "provider_request_received"): {**_ATTEMPT, "lambda_request_id": str},
+    ("provider", "provider_commit_confirmed"): {
+        **_ATTEMPT,
+        "transaction_id": str,
+        "detail": Shape({"barrier": str}),
     },
-    "provider": {
-        "provider_request_received": {**_ATTEMPT, "lambda_request_id": str},
-        "provider_commit_confirmed": {**_ATTEMPT, "transaction_id": str, "detail": {"barrier": str}},
-        "response_sent": _CITES,
-        "response_released": _CITES,
-        "barrier_expired": {},
-    },
-    "release": {"release_signalled": _CITES, "release_refused": {}},
+    ("provider", "response_sent"): _CITES,
+    ("provider", "response_released"): _CITES,
+    ("provider", "barrier_expired"): {},
+    ("release", "release_signalled"): _CITES,
+    ("release", "release_refused"): {},
 }
 OUTCOMES = ("response_received", "caller_timeout_recorded", "attempt_failed", "outcome_unknown")
 # The only provider codes that say "this did not happen"; any other failure is unknown (CASES D01).
 DEFINITE_CODES = frozenset({"INVALID_REQUEST"})
-_COMMON = {
+_EVENT = {
     "trial_id": str,
     "entry": str,
     "seq": int,
@@ -53,37 +56,41 @@ _COMMON = {
     "attempt?": int,
     "detail?": dict,
 }
-_COUNTER = {"trial_id": str, "n": int}
-_REQUEST = {
-    "trial_id": str,
-    "refund_request_id": str,
-    "status": str,
-    "reason?": str,
-    "effect_knowledge?": str,
+_COMMON = Shape(_EVENT)
+_OWN = {
+    name: Shape({**{key: kind for key, kind in _EVENT.items() if key.rstrip("?") not in members}, **members})
+    for name, members in TYPES.items()
 }
-_BARRIER = {"trial_id": str, "state": str, "armed_event_id": str}
+_COUNTER = Shape({"trial_id": str, "n": int})
+_REQUEST = Shape(
+    {
+        "trial_id": str,
+        "refund_request_id": str,
+        "status": str,
+        "reason?": str,
+        "effect_knowledge?": str,
+    }
+)
+_BARRIER = Shape({"trial_id": str, "state": str, "armed_event_id": str})
 
 
-@dataclass(slots=True)
 class Event:
-    where: Where
-    row: dict
+    """One event as it lies in the evidence; its place is worked out only when somebody asks."""
+
+    __slots__ = ("page", "position", "row", "seq", "id", "type", "cites")
+
+    def __init__(self, page: Record, position: int, row: dict):
+        self.page, self.position, self.row = page, position, row
+        self.seq, self.id, self.type, self.cites = (
+            row["seq"],
+            row["event_id"],
+            row["type"],
+            row.get("caused_by"),
+        )
 
     @property
-    def seq(self) -> int:
-        return self.row["seq"]
-
-    @property
-    def id(self) -> str:
-        return self.row["event_id"]
-
-    @property
-    def type(self) -> str:
-        return self.row["type"]
-
-    @property
-    def cites(self) -> str | None:
-        return self.row.get("caused_by")
+    def where(self) -> Where:
+        return item_place(self.page, self.position)
 
     def witness(self) -> dict:
         return {"seq": self.seq, "event_id": self.id, **self.where.as_json()}
@@ -94,18 +101,31 @@ class Journal:
     """`whole` is true only if every event 1..n was read consistently and decoded: then absence is a fact."""
 
     events: list[Event] = field(default_factory=list)
-    counter: int | None = None
+    counter: dict | None = None
     request: dict | None = None
     barrier: dict | None = None
     barrier_read: bool = False
     whole: bool = False
     findings: list[Finding] = field(default_factory=list)
+    _by_type: dict[str, list[Event]] = field(default_factory=dict)
+    _by_cause: dict[str | None, list[Event]] = field(default_factory=dict)
 
     def of_type(self, *types: str) -> list[Event]:
+        """The events of these types, in sequence order."""
+        if len(types) == 1:
+            return self._by_type.get(types[0], [])
         return [event for event in self.events if event.type in types]
 
     def citing(self, event: Event, *types: str) -> list[Event]:
-        return [other for other in self.of_type(*types) if other.cites == event.id]
+        """The events of these types that name this one as their cause."""
+        return [other for other in self._by_cause.get(event.id, ()) if other.type in types]
+
+    def arrange(self) -> None:
+        """Put the decoded events in order; called once, before anybody looks."""
+        self.events.sort(key=lambda event: event.seq)
+        for event in self.events:
+            self._by_type.setdefault(event.type, []).append(event)
+            self._by_cause.setdefault(event.cites, []).append(event)
 
 
 def decode_journal(records: list[Record], trial_id: str, outputs: dict) -> Journal:
@@ -114,8 +134,8 @@ def decode_journal(records: list[Record], trial_id: str, outputs: dict) -> Journ
     for page in pages:
         findings.extend(check_query(page, outputs.get("JournalTable"), trial_id))
         for position, item in enumerate(items_of(page)):
-            findings.extend(_item(journal, page.where / "response" / "Items" / position, item, trial_id))
-    journal.events.sort(key=lambda event: event.seq)
+            findings.extend(_item(journal, page, position, item, trial_id))
+    journal.arrange()
     findings.extend(_sequence(journal, pages))
     journal.whole = bool(pages) and not findings
     findings.extend(
@@ -125,61 +145,57 @@ def decode_journal(records: list[Record], trial_id: str, outputs: dict) -> Journ
     return journal
 
 
-def _item(journal: Journal, where: Where, item, trial_id: str):
+def _item(journal: Journal, page: Record, position: int, item, trial_id: str) -> list[Finding]:
     try:
         row = plain(item)
     except Undecodable as bad:
-        yield breach("G01", str(bad), where)
-        return
-    entry = row.get("entry")
-    shape = _COUNTER if entry == "COUNTER" else _REQUEST if entry == "REQUEST" else _COMMON
-    problem = next(problems(row, shape), None)
-    if problem is None and row["trial_id"] != trial_id:
-        problem = ("/trial_id", "the item is of another trial")
-    if problem is None and shape is _COMMON and entry != f"EVENT#{row['seq']:06d}":
-        problem = ("/entry", "the key is not the sequence number's")
+        return [breach("G01", str(bad), item_place(page, position))]
+    shape, name = _shape_of(row)
+    problem = shape.problem(row)
+    # An event that is not of its type's form still holds its place in the sequence.
+    placed = problem is None or name is None and shape is not _COMMON and _COMMON.problem(row) is None
+    if placed and row["trial_id"] != trial_id:
+        problem, placed = ("/trial_id", "the item is of another trial"), False
+    if placed and name is None and row["entry"] != f"EVENT#{row['seq']:06d}":
+        problem, placed = ("/entry", "the key is not the sequence number's"), False
+    if placed and name is None:
+        journal.events.append(Event(page, position, row))
+    elif placed and getattr(journal, name) is not None:
+        problem = ("/entry", f"a second {name} item")
+    elif placed:
+        setattr(journal, name, row)
     if problem is not None:
-        yield breach("G01", problem[1], Where(where.path, where.pointer + problem[0]))
-    elif shape is _COUNTER and journal.counter is None:
-        journal.counter = row["n"]
-    elif shape is _REQUEST and journal.request is None:
-        journal.request = row
-    elif shape is not _COMMON:
-        yield breach("G01", f"a second {entry} item", where)
-    else:
-        yield from _event(journal, Event(where, row))
+        return [
+            breach("G01", problem[1], item_place(page, position).within(problem[0]), entry=row.get("entry"))
+        ]
+    if shape is _COMMON:
+        sentence = f"{row['source'][:40]} has no event {row['type'][:40]!r}"
+        return [breach("G06", sentence, item_place(page, position), seq=row["seq"])]
+    return []
 
 
-def _event(journal: Journal, event: Event):
-    journal.events.append(event)  # even a strange one holds its place in the sequence
-    shape = TYPES.get(event.row["source"], {}).get(event.type)
-    if shape is None:
-        yield breach(
-            "G06", f"{event.row['source']} has no event type {event.type[:40]!r}", event.where, seq=event.seq
-        )
-        return
-    problem = next(problems(event.row, shape), None)
-    if problem is not None:
-        yield breach(
-            "G01", problem[1], Where(event.where.path, event.where.pointer + problem[0]), seq=event.seq
-        )
+def _shape_of(row: dict) -> tuple[Shape, str | None]:
+    """The form that an item must have, and the member of Journal it fills if it is no event."""
+    entry, kind = row.get("entry"), (row.get("source"), row.get("type"))
+    if entry == "COUNTER":
+        return _COUNTER, "counter"
+    if entry == "REQUEST":
+        return _REQUEST, "request"
+    named = type(kind[0]) is str and type(kind[1]) is str
+    return _OWN.get(kind, _COMMON) if named else _COMMON, None
 
 
 def _sequence(journal: Journal, pages: list[Record]):
     """Events 1..n and counter n prove that nothing is missing; anything else proves nothing."""
     found = [event.seq for event in journal.events]
+    counter = journal.counter["n"] if journal.counter else None
     where = pages[0].where if pages else None
     if found != list(range(1, len(found) + 1)) or not found:
         missing = sorted(set(range(1, max(found, default=0) + 1)) - set(found))[:8]
         yield breach("G02", f"expected events 1..n, found {len(found)} events", where, missing=missing)
-    elif journal.counter != found[-1]:
-        yield breach(
-            "G03",
-            f"the last event is {found[-1]}, the counter says {journal.counter}",
-            where,
-            seq=found[-1],
-            counter=journal.counter,
-        )
+    elif counter != found[-1]:
+        sentence = f"the last event is {found[-1]}, the counter says {counter}"
+        yield breach("G03", sentence, where, seq=found[-1], counter=counter)
     seen: dict[str, int] = {}
     for event in journal.events:
         if event.id in seen:
@@ -231,7 +247,7 @@ def _barrier_item(journal: Journal, record: Record):
     item = record.response.get("Item")
     try:
         journal.barrier = None if item is None else plain(item)
-        problem = next(problems(journal.barrier, _BARRIER), None) if item is not None else None
+        problem = _BARRIER.problem(journal.barrier) if item is not None else None
     except Undecodable as bad:
         problem = ("", str(bad))
     if problem is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from oracle.dynamo import Undecodable, check_query, items_of, plain
+from oracle.dynamo import Undecodable, check_query, item_place, items_of, plain
 from oracle.finding import Finding, Where, breach
 from oracle.reads import Record, snapshot_number, whole
-from oracle.shape import problems
+from oracle.shape import Shape
 
 EFFECT, NO_EFFECT, PENDING = "SUCCEEDED", "FAILED", "PENDING"
 _REQUIRED = {"trial_id": str, "transaction_id": str, "status": str}
@@ -25,11 +25,15 @@ _FULL = {
 }
 
 
+_NEEDED, _WHOLE = Shape(_REQUIRED), Shape(_FULL)
+
+
 @dataclass(slots=True)
 class Transaction:
     """One version of one ledger item; `full` when every attribute is well formed."""
 
-    where: Where
+    page: Record
+    position: int
     row: dict
     full: bool
 
@@ -37,11 +41,17 @@ class Transaction:
     def id(self) -> str:
         return self.row["transaction_id"]
 
+    @property
+    def where(self) -> Where:
+        return item_place(self.page, self.position)
+
 
 @dataclass(slots=True)
 class Snapshot:
     number: int
     at_ms: int
+    where: Where
+    pages: int
     rows: dict[str, Transaction] = field(default_factory=dict)
 
 
@@ -49,6 +59,7 @@ class Snapshot:
 class Ledger:
     snapshots: list[Snapshot] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    _effects: list[Transaction] | None = None
 
     def versions(self) -> dict[str, list[Transaction]]:
         """Every version of every transaction that any snapshot shows, in order of first sight."""
@@ -65,17 +76,20 @@ class Ledger:
         The version kept is the last full one, so that damage in one snapshot does not hide what another
         shows.
         """
-        effects = []
-        for versions in self.versions().values():
-            successful = [version for version in versions if version.row["status"] == EFFECT]
-            if successful:
-                effects.append(next((v for v in reversed(successful) if v.full), successful[-1]))
-        return effects
+        if self._effects is None:
+            chosen = filter(None, map(_effect_of, self.versions().values()))
+            self._effects = sorted(chosen, key=lambda effect: effect.row.get("seq") or 0)
+        return self._effects
 
     def contradicted(self, transaction: Transaction) -> bool:
         """Whether two full versions of this transaction differ; then no amount of it is certain."""
         versions = [version.row for version in self.versions()[transaction.id] if version.full]
         return any(version != versions[0] for version in versions)
+
+
+def _effect_of(versions: list[Transaction]) -> Transaction | None:
+    successful = [version for version in versions if version.row["status"] == EFFECT]
+    return next((version for version in reversed(successful) if version.full), (successful or [None])[-1])
 
 
 def decode_ledger(records: list[Record], trial_id: str, table: str | None) -> Ledger:
@@ -85,7 +99,7 @@ def decode_ledger(records: list[Record], trial_id: str, table: str | None) -> Le
         by_number.setdefault(snapshot_number(record.read), []).append(record)
     for number in sorted(by_number):
         pages, findings = whole(by_number[number])
-        snapshot = Snapshot(number, pages[0].at_ms)
+        snapshot = Snapshot(number, pages[0].at_ms, pages[0].where, len(pages))
         for page in pages:
             findings.extend(check_query(page, table, trial_id))
         # Rows come from every page, also from those that contradict another: intact sight of a row is final.
@@ -98,36 +112,36 @@ def decode_ledger(records: list[Record], trial_id: str, table: str | None) -> Le
 
 def _rows(page: Record, trial_id: str, snapshot: Snapshot):
     for position, item in enumerate(items_of(page)):
-        where = page.where / "response" / "Items" / position
-        row = _tolerant(item)
-        problem = next(problems(row, _REQUIRED), None)
+        row = _row(item)
+        problem = _NEEDED.problem(row)
         if problem is None and row["trial_id"] != trial_id:
             problem = ("/trial_id", "the transaction is of another trial")
         if problem is not None:
-            yield breach("L01", problem[1], Where(page.where.path, where.pointer + problem[0]))
+            yield breach("L01", problem[1], item_place(page, position).within(problem[0]))
             continue
-        problem = next(problems(row, _FULL), None)
+        problem = _WHOLE.problem(row)
         if problem is None and row["amount_minor"] <= 0:
             problem = ("/amount_minor", "the amount is not positive")
+        transaction = Transaction(page, position, row, problem is None)
         if problem is not None:
-            yield breach(
-                "L01",
-                problem[1],
-                Where(page.where.path, where.pointer + problem[0]),
-                transaction_id=row["transaction_id"],
-            )
-        transaction = Transaction(where, row, problem is None)
-        twin = snapshot.rows.setdefault(transaction.id, transaction)
-        if twin.row != row:
-            yield breach(
-                "L01", "one transaction occurs twice and differs", where, transaction_id=transaction.id
-            )
+            where = transaction.where.within(problem[0])
+            yield breach("L01", problem[1], where, transaction_id=transaction.id)
+        if snapshot.rows.setdefault(transaction.id, transaction).row != row:
+            sentence = "one transaction occurs twice and differs"
+            yield breach("L01", sentence, transaction.where, transaction_id=transaction.id)
 
 
-def _tolerant(item) -> dict:
+def _row(item) -> dict:
     """The attributes that decode; the others are absent, so one bad field hides no transaction."""
+    try:
+        return plain(item)
+    except Undecodable:
+        return _decodable(item) if isinstance(item, dict) else {}
+
+
+def _decodable(item: dict) -> dict:
     row = {}
-    for name, value in item.items() if isinstance(item, dict) else ():
+    for name, value in item.items():
         try:
             row |= plain({name: value})
         except Undecodable:

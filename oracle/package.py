@@ -7,8 +7,9 @@ import tomllib
 from dataclasses import dataclass, field
 
 from oracle.finding import Finding, Where, breach
-from oracle.shape import problems
+from oracle.shape import problem
 from oracle.strict_json import Malformed, load_document
+from oracle.template import check_template
 
 REQUIRED = ("protocol.toml", "protocol.json", "environment.json", "template.json", "run.json")
 GRADES = {"local": "emulated", "aws": "aws"}
@@ -79,6 +80,13 @@ class Documents:
     template: dict | None = None
     run: dict | None = None
     findings: list[Finding] = field(default_factory=list)
+    checked_templates: dict[str, list[Finding]] = field(default_factory=dict)
+
+    def template_findings(self, variant: str) -> list[Finding]:
+        """V04 and V05 for a variant; the template is one for all trials, so it is looked through once."""
+        if variant not in self.checked_templates:
+            self.checked_templates[variant] = check_template(self.template, self.protocol, variant)
+        return self.checked_templates[variant]
 
     @property
     def outputs(self) -> dict:
@@ -120,10 +128,10 @@ def _shaped(loaded, path, shape, code, found):
     document = loaded.get(path)
     if document is None:
         return None
-    problem = next(problems(document, shape), None)
-    if problem is None:
+    wrong = problem(document, shape)
+    if wrong is None:
         return document
-    found.append(breach(code, problem[1], Where(path, problem[0])))
+    found.append(breach(code, wrong[1], Where(path, wrong[0])))
     return None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oracle.finding import Finding, Where, breach
-from oracle.shape import problems
+from oracle.shape import Shape
 
 
 class Kind(NamedTuple):
@@ -35,26 +35,30 @@ KINDS = {
     "history": Kind("durable", "lambda", "GetDurableExecutionHistory", "Marker", "NextMarker"),
     "logs": Kind("logs", "logs", "FilterLogEvents", "nextToken", "nextToken"),
 }
-_SHAPE = {
-    "read": str,
-    "service": str,
-    "operation": str,
-    "page": int,
-    "of": str,
-    "at_ms": int,
-    "request": dict,
-    "response?": dict,
-    "error?": {"code": str, "message": str},
-    "marker_in": object,
-    "marker_out": object,
-}
-_MEMBERS = {name.removesuffix("?") for name in _SHAPE}
+_SHAPE = Shape(
+    {
+        "read": str,
+        "service": str,
+        "operation": str,
+        "page": int,
+        "of": str,
+        "at_ms": int,
+        "request": dict,
+        "response?": dict,
+        "error?": Shape({"code": str, "message": str}),
+        "marker_in": object,
+        "marker_out": object,
+    }
+)
+_ALWAYS = {"read", "service", "operation", "page", "of", "at_ms", "request", "marker_in", "marker_out"}
+_MEMBERS = ({*_ALWAYS, "response"}, {*_ALWAYS, "error"})
 _SNAPSHOT = re.compile(r"ledger_snapshot_([1-9][0-9]{0,5})\Z")
 
 
 @dataclass(slots=True)
 class Record:
-    where: Where
+    path: str
+    line: int
     read: str
     of: str
     page: int
@@ -64,6 +68,10 @@ class Record:
     error: dict | None
     marker_in: object
     marker_out: object
+
+    @property
+    def where(self) -> Where:
+        return Where(self.path, f"/{self.line}")
 
     @property
     def kind(self) -> Kind:
@@ -83,32 +91,31 @@ def decode(path: str, role: str, lines) -> tuple[list[Record], list[Finding]]:
     """The records of one .jsonl file; malformed ones become findings and the rest still count."""
     records, findings = [], []
     for number, value in lines:
-        where = Where(path) / number
-        problem = next(problems(value, _SHAPE), None)
-        if problem is None and not (set(value) <= _MEMBERS and ("response" in value) != ("error" in value)):
+        problem = _SHAPE.problem(value)
+        if problem is None and value.keys() not in _MEMBERS:
             problem = ("", "expected exactly one of response and error, and no other member")
         if problem is not None:
-            findings.append(breach("R01", problem[1], Where(path, where.pointer + problem[0])))
+            findings.append(breach("R01", problem[1], Where(path, f"/{number}{problem[0]}")))
             continue
         kind = KINDS.get(kind_name(value["read"]))
         found = (role, value["service"], value["operation"])
         if kind is None or kind[:3] != found or value["read"] == "ledger_snapshot":
-            findings.append(
-                breach("R02", f"read {value['read'][:40]!r} cannot stand here as {'/'.join(found)}", where)
-            )
+            sentence = f"read {value['read'][:40]!r} cannot stand here as {'/'.join(found)}"
+            findings.append(breach("R02", sentence, Where(path, f"/{number}")))
             continue
         records.append(
             Record(
-                where,
-                value["read"],
-                value["of"],
-                value["page"],
-                value["at_ms"],
-                value["request"],
-                value.get("response") or {},
-                value.get("error"),
-                value["marker_in"],
-                value["marker_out"],
+                path=path,
+                line=number,
+                read=value["read"],
+                of=value["of"],
+                page=value["page"],
+                at_ms=value["at_ms"],
+                request=value["request"],
+                response=value.get("response") or {},
+                error=value.get("error"),
+                marker_in=value["marker_in"],
+                marker_out=value["marker_out"],
             )
         )
     return records, findings

@@ -1,66 +1,68 @@
-"""Shapes of documents: a tiny schema of types, so that no rule meets a member of the wrong kind."""
+"""Shapes of documents: a tiny schema of types, so that no rule meets a member of the wrong kind.
+
+A shape is a type, None, a tuple of shapes (any of them), a list of one shape, or a dict of members where
+a name ending in "?" may be absent. Members that the shape does not name are allowed.
+"""
 
 from __future__ import annotations
 
-ANY = object
+_ABSENT = object()
+_NAMES = {str: "a string", int: "an integer", bool: "a boolean", dict: "an object", list: "a list"}
 
 
-def problems(value, shape, at: str = ""):
-    """Yield (pointer, sentence) wherever `value` is not of `shape`.
+class Shape:
+    """A shape prepared once; `problem` is None for a value that fits, else (pointer, sentence)."""
 
-    A shape is a type, a tuple of shapes (any of them), None, a list of one shape, or a dict of members
-    where a name ending in "?" may be absent. Members that the shape does not name are allowed.
-    """
+    __slots__ = ("_members",)
+
+    def __init__(self, members: dict):
+        self._members = [
+            (name.removesuffix("?"), name.endswith("?"), inner) for name, inner in members.items()
+        ]
+
+    def problem(self, value, at: str = "") -> tuple[str, str] | None:
+        if type(value) is not dict:
+            return at, f"expected an object, found {_kind(value)}"
+        for name, optional, inner in self._members:
+            member = value.get(name, _ABSENT)
+            # What JSON gives is of exactly one type; True is an integer to Python, never here.
+            if type(member) is inner or inner is object and member is not _ABSENT:
+                continue
+            if member is _ABSENT:
+                if optional:
+                    continue
+                return at, f"expected a member {name!r}, found none"
+            found = problem(member, inner, f"{at}/{name}")
+            if found is not None:
+                return found
+        return None
+
+
+def problem(value, shape, at: str = "") -> tuple[str, str] | None:
+    """Where and why a value is not of a shape, or None."""
+    if isinstance(shape, Shape):
+        return shape.problem(value, at)
     if isinstance(shape, dict):
-        yield from _object(value, shape, at)
+        return Shape(shape).problem(value, at)
+    if isinstance(shape, tuple):
+        if any(problem(value, choice, at) is None for choice in shape):
+            return None
     elif isinstance(shape, list):
-        if not isinstance(value, list):
-            yield at, f"expected a list, found {_kind(value)}"
-            return
-        for position, inner in enumerate(value):
-            yield from problems(inner, shape[0], f"{at}/{position}")
-    elif isinstance(shape, tuple):
-        if not any(fits(value, choice) for choice in shape):
-            yield at, f"expected {' or '.join(_name(choice) for choice in shape)}, found {_kind(value)}"
-    elif not _is(value, shape):
-        yield at, f"expected {_name(shape)}, found {_kind(value)}"
-
-
-def fits(value, shape) -> bool:
-    return next(problems(value, shape), None) is None
-
-
-def _object(value, shape, at):
-    if not isinstance(value, dict):
-        yield at, f"expected an object, found {_kind(value)}"
-        return
-    for name, inner in shape.items():
-        key = name.removesuffix("?")
-        if key in value:
-            yield from problems(value[key], inner, f"{at}/{key}")
-        elif not name.endswith("?"):
-            yield at, f"expected a member {key!r}, found none"
-
-
-def _is(value, kind) -> bool:
-    if kind is None:
-        return value is None
-    if kind is int:
-        return type(value) is int  # True is an int to Python, never to us
-    return isinstance(value, kind)
+        if type(value) is list:
+            found = (problem(inner, shape[0], f"{at}/{number}") for number, inner in enumerate(value))
+            return next((each for each in found if each is not None), None)
+    elif shape is object or value is shape is None or type(value) is shape:
+        return None
+    return at, f"expected {_name(shape)}, found {_kind(value)}"
 
 
 def _name(shape) -> str:
-    if shape is None:
-        return "null"
-    if isinstance(shape, dict):
+    if isinstance(shape, tuple):
+        return " or ".join(map(_name, shape))
+    if isinstance(shape, (dict, Shape)):
         return "an object"
-    if isinstance(shape, list):
-        return "a list"
-    return {str: "a string", int: "an integer", bool: "a boolean", dict: "an object", list: "a list"}.get(
-        shape, "a value"
-    )
+    return "null" if shape is None else "a list" if isinstance(shape, list) else _NAMES[shape]
 
 
 def _kind(value) -> str:
-    return "null" if value is None else _name(type(value))
+    return "null" if value is None else _NAMES.get(type(value), "a value")

@@ -13,13 +13,12 @@ import re
 MAX_INT = 2**53 - 1
 MAX_DEPTH = 64
 _BOM = b"\xef\xbb\xbf"
+_STAMP = re.compile(rb'\{"at_ms":(0|-?[1-9][0-9]{0,14}),')
 _BLANK = re.compile(rb"(?:\A|\n)[ \t]*\n")
 
 
 class Malformed(Exception):
-    """Bytes that are no evidence; `code` is the J code, `line` the line in a .jsonl file (0 = the whole
-    file).
-    """
+    """Bytes that are no evidence; `code` is the J code, `line` the line of a .jsonl file (0 = all of it)."""
 
     def __init__(self, code: str, message: str, line: int = 0):
         super().__init__(message)
@@ -41,10 +40,15 @@ def _no_constant(text: str):
 
 
 _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_no_float, parse_constant=_no_constant)
-_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+# No check for circles: what was parsed has none.
+_encoder = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False
+)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def canonical(value) -> str:
+    """The one text that a value may have."""
     return _encoder.encode(value)
 
 
@@ -58,9 +62,9 @@ def load_value(data: bytes):
     except json.JSONDecodeError as error:
         raise Malformed("J03", f"not one complete JSON value: {error.msg} at character {error.pos}") from None
     # A nesting bomb that the scanner survived is refused before the encoder walks it.
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    if _may_be_deep(data) and _depth(value) > MAX_DEPTH:
         raise Malformed("J13", f"nested deeper than {MAX_DEPTH} levels")
-    if _encoder.encode(value) != text:
+    if canonical(value) != text:
         _explain(text)
     return value
 
@@ -88,6 +92,18 @@ def _explain(text: str) -> None:
     if _has_surrogate(value):
         raise Malformed("J11", "a string holds a lone surrogate")
     raise Malformed("J12", "not the canonical bytes (key order, spaces or escapes)")
+
+
+def _may_be_deep(data: bytes) -> bool:
+    """Peel innermost pairs of brackets, one level per pass; brackets inside strings can only add to the
+    guess.
+    """
+    brackets = data.translate(None, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
+    return bool(brackets)
 
 
 def _depth(value) -> int:
@@ -121,23 +137,38 @@ def load_lines(data: bytes):
     """A .jsonl file as (line number, value or Malformed); a bad line does not hide the good ones."""
     lines = data.split(b"\n")
     complete = lines.pop() == b""
+    known: dict[bytes, dict] = {}
     for number, line in enumerate(lines, 1):
-        yield number, _line(line, number)
+        yield number, _repeated(line, known) or _line(line, number, known)
     if not complete:
         half = data[data.rfind(b"\n") + 1 :]
         # Half a last line is a killed writer; its content is not evidence even if it happens to parse.
-        reason = _line(half, len(lines) + 1)
+        reason = _line(half, len(lines) + 1, {})
         code = reason.code if isinstance(reason, Malformed) and reason.code != "J03" else "J04"
         yield len(lines) + 1, Malformed(code, "the last line has no line feed", len(lines) + 1)
 
 
-def _line(line: bytes, number: int):
+def _repeated(line: bytes, known: dict[bytes, dict]) -> dict | None:
+    """A line that says the same as an earlier one at another time, as the samples of a quiet queue do.
+
+    at_ms sorts before every other member, so the rest of the line is canonical if it was canonical before.
+    """
+    stamp = _STAMP.match(line)
+    value = known.get(line[stamp.end() :]) if stamp else None
+    return {**value, "at_ms": int(stamp[1])} if value else None
+
+
+def _line(line: bytes, number: int, known: dict[bytes, dict]):
     try:
         if not line.strip():
             raise Malformed("J06" if not line.endswith(b"\r") else "J05", "blank line")
         if line.endswith(b"\r"):
             raise Malformed("J05", "line ends in CR LF")
-        return load_value(line)
+        value = load_value(line)
+        stamp = _STAMP.match(line)
+        if stamp and isinstance(value, dict):
+            known[line[stamp.end() :]] = value
+        return value
     except Malformed as bad:
         return Malformed(bad.code, bad.message, number)
 

@@ -12,36 +12,38 @@ from oracle.journal import DEFINITE_CODES, OUTCOMES, Event, Journal, decode_jour
 from oracle.ledger import Ledger, decode_ledger
 from oracle.package import REQUEST, Documents
 from oracle.queues import Queues, decode_queues
-from oracle.shape import fits, problems
+from oracle.shape import Shape
 from oracle.strict_json import Malformed, load_document, load_lines
 
 CONTROL, TREATMENT = "CONTROL", "COMMIT_THEN_TIMEOUT"
-SHAPE = {
-    "trial_id": str,
-    "run_id": str,
-    "kind": str,
-    "scenario": str,
-    "variant": str,
-    "request": REQUEST,
-    "armed": bool,
-    "message": (
-        None,
-        {
-            "message_id": str,
-            "group_id": str,
-            "deduplication_id": str,
-            "body": str,
-            "sequence_number": (str, None),
-        },
-    ),
-    "queues": (None, {"source": str, "dlq": str}),
-    "started_at_ms": int,
-    "ended_at_ms": int,
-    "ended_because": str,
-    "quiescence": {"samples": int, "interval_s": int},
-    "driver": {"total_max_attempts": int, "sends": int, "source_queue_receives": int},
-    "error": (str, None),
-}
+_MESSAGE = Shape(
+    {
+        "message_id": str,
+        "group_id": str,
+        "deduplication_id": str,
+        "body": str,
+        "sequence_number": (str, None),
+    }
+)
+SHAPE = Shape(
+    {
+        "trial_id": str,
+        "run_id": str,
+        "kind": str,
+        "scenario": str,
+        "variant": str,
+        "request": Shape(REQUEST),
+        "armed": bool,
+        "message": (None, _MESSAGE),
+        "queues": (None, Shape({"source": str, "dlq": str})),
+        "started_at_ms": int,
+        "ended_at_ms": int,
+        "ended_because": str,
+        "quiescence": Shape({"samples": int, "interval_s": int}),
+        "driver": Shape({"total_max_attempts": int, "sends": int, "source_queue_receives": int}),
+        "error": (str, None),
+    }
+)
 
 
 @dataclass(slots=True)
@@ -143,7 +145,7 @@ def _document(trial: Trial, data: bytes | None) -> dict | None:
     except Malformed as bad:
         trial.findings.append(breach(bad.code, bad.message, trial.where))
         return None
-    problem = next(problems(document, SHAPE), None)
+    problem = SHAPE.problem(document)
     if problem is None:
         return document
     trial.findings.append(breach("T02", problem[1], Where(trial.where.path, problem[0])))
@@ -221,4 +223,4 @@ def sent_body(trial: Trial):
         body = json.loads(message["body"]) if message else None
     except (ValueError, RecursionError):
         return None
-    return body if fits(body, dict) else None
+    return body if isinstance(body, dict) else None

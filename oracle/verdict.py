@@ -82,7 +82,7 @@ def _run(rule: Rule, trial: Trial) -> tuple[str, list[Finding]]:
     try:
         if not rule.applies(trial):
             return NOT_APPLICABLE, []
-        if not set(rule.needs) <= trial.usable:
+        if not rule.needs <= trial.usable:
             return SKIPPED, []
         found = list(rule.check(trial))
     except Exception as error:  # noqa: BLE001 - whatever a rule does not survive is not known, never a pass
@@ -113,6 +113,8 @@ def _verdict(trial, statuses, findings, package_sound) -> str:
         return INDETERMINATE if "E01" in violations and _sent_twice(trial) else FAIL
     if not package_sound or any(finding.severity != "note" for finding in findings):
         return INDETERMINATE
+    if trial.is_probe:
+        return INDETERMINATE  # a probe is judged for its chain, never for the invariant
     ran = [status for status in statuses.values() if status != NOT_APPLICABLE]
     every_rule_held = len(statuses) == len(REGISTRY) and all(status == HELD for status in ran)
     exposed = HELD in (statuses.get("control_untouched"), statuses.get("treatment_exposed"))

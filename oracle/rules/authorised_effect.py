@@ -42,4 +42,4 @@ def check(trial):
         )
 
 
-RULE = Rule("authorised_effect", EFFECTS, ("request",), check, not_probe)
+RULE = Rule("authorised_effect", EFFECTS, frozenset({"request"}), check, not_probe)

@@ -30,6 +30,6 @@ class Rule(NamedTuple):
 
     name: str
     group: str
-    needs: tuple[str, ...]
+    needs: frozenset[str]
     check: Callable[[Trial], Iterator[Finding]]
     applies: Callable[[Trial], bool] = always

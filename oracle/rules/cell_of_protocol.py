@@ -13,4 +13,4 @@ def check(trial):
         yield breach("V02", f"{trial.scenario}/{trial.variant} is no cell of the protocol", trial.where)
 
 
-RULE = Rule("cell_of_protocol", VALIDITY, ("protocol",), check, is_full)
+RULE = Rule("cell_of_protocol", VALIDITY, frozenset({"protocol"}), check, is_full)

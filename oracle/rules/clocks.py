@@ -30,4 +30,4 @@ def check(trial):
         )
 
 
-RULE = Rule("clocks", NOTES, (), check)
+RULE = Rule("clocks", NOTES, frozenset(), check)

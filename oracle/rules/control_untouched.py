@@ -37,5 +37,9 @@ def check(trial):
 
 
 RULE = Rule(
-    "control_untouched", VALIDITY, ("document", "journal"), check, lambda trial: not trial.is_treatment
+    "control_untouched",
+    VALIDITY,
+    frozenset({"document", "journal"}),
+    check,
+    lambda trial: not trial.is_treatment,
 )

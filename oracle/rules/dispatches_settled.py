@@ -41,4 +41,4 @@ def _ended(journal, dispatch) -> bool:
     return any(journal.citing(release, "response_released") for release in releases)
 
 
-RULE = Rule("dispatches_settled", COMPLETE, ("journal",), check)
+RULE = Rule("dispatches_settled", COMPLETE, frozenset({"journal"}), check)

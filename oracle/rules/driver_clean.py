@@ -30,4 +30,4 @@ def check(trial):
         )
 
 
-RULE = Rule("driver_clean", VALIDITY, ("document", "journal"), check)
+RULE = Rule("driver_clean", VALIDITY, frozenset({"document", "journal"}), check)

@@ -18,4 +18,4 @@ def check(trial):
         )
 
 
-RULE = Rule("effect_happened", EFFECTS, ("settled",), check, not_probe)
+RULE = Rule("effect_happened", EFFECTS, frozenset({"settled"}), check, not_probe)

@@ -18,7 +18,7 @@ def check(trial):
 RULE = Rule(
     "executions_ended",
     COMPLETE,
-    ("durable",),
+    frozenset({"durable"}),
     check,
     lambda trial: trial.variant == "durable" and not trial.claims_probe,
 )

@@ -47,4 +47,4 @@ def check(trial):
             )
 
 
-RULE = Rule("ledger_agrees", COMPLETE, ("journal", "ledger"), check)
+RULE = Rule("ledger_agrees", COMPLETE, frozenset({"journal", "ledger"}), check)

@@ -42,4 +42,4 @@ def check(trial):
             )
 
 
-RULE = Rule("ledger_settled", COMPLETE, ("ledger",), check)
+RULE = Rule("ledger_settled", COMPLETE, frozenset({"ledger"}), check)

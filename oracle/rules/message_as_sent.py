@@ -24,4 +24,4 @@ def check(trial):
             yield breach("V03", f"{event.type} is of another message", None, **event.witness())
 
 
-RULE = Rule("message_as_sent", VALIDITY, ("document", "journal"), check, is_full)
+RULE = Rule("message_as_sent", VALIDITY, frozenset({"document", "journal"}), check, is_full)

@@ -18,4 +18,4 @@ def check(trial):
         )
 
 
-RULE = Rule("one_effect", EFFECTS, (), check, not_probe)
+RULE = Rule("one_effect", EFFECTS, frozenset(), check, not_probe)

@@ -51,4 +51,4 @@ def _configured(trial):
         )
 
 
-RULE = Rule("one_request_on_the_wire", VALIDITY, ("environment", "protocol", "journal"), check)
+RULE = Rule("one_request_on_the_wire", VALIDITY, frozenset({"environment", "protocol", "journal"}), check)

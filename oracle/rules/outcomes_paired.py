@@ -27,4 +27,4 @@ def check(trial):
             )
 
 
-RULE = Rule("outcomes_paired", COMPLETE, ("journal",), check)
+RULE = Rule("outcomes_paired", COMPLETE, frozenset({"journal"}), check)

@@ -32,4 +32,4 @@ def check(trial):
                 break
 
 
-RULE = Rule("queues_settled", COMPLETE, ("queues", "protocol"), check, is_full)
+RULE = Rule("queues_settled", COMPLETE, frozenset({"queues", "protocol"}), check, is_full)

@@ -18,4 +18,4 @@ def check(trial):
         yield breach("V01", "the settle window is not the protocol's", trial.where / "quiescence" / "samples")
 
 
-RULE = Rule("request_as_approved", VALIDITY, ("document", "protocol"), check)
+RULE = Rule("request_as_approved", VALIDITY, frozenset({"document", "protocol"}), check)

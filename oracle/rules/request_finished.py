@@ -27,4 +27,4 @@ def check(trial):
         yield breach("G10", "REQUEST no longer says that the effect is unknown", None, **doubts[0].witness())
 
 
-RULE = Rule("request_finished", COMPLETE, ("journal",), check, is_full)
+RULE = Rule("request_finished", COMPLETE, frozenset({"journal"}), check, is_full)

@@ -36,7 +36,7 @@ def _scheduled(event) -> bool:
 RULE = Rule(
     "retry_possible",
     VALIDITY,
-    ("journal",),
+    frozenset({"journal"}),
     check,
     lambda trial: trial.is_treatment and not trial.claims_probe,
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from oracle.rules.base import VALIDITY, Rule
-from oracle.template import HANDLERS, check_template
+from oracle.template import HANDLERS
 
 
 def check(trial):
     if trial.variant in HANDLERS:
-        yield from check_template(trial.documents.template, trial.protocol, trial.variant)
+        yield from trial.documents.template_findings(trial.variant)
 
 
-RULE = Rule("template_numbers", VALIDITY, ("template", "protocol"), check)
+RULE = Rule("template_numbers", VALIDITY, frozenset({"template", "protocol"}), check)

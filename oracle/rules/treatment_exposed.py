@@ -94,7 +94,7 @@ def _reached(trial):
 RULE = Rule(
     "treatment_exposed",
     VALIDITY,
-    ("document", "protocol", "journal"),
+    frozenset({"document", "protocol", "journal"}),
     check,
     lambda trial: trial.is_treatment,
 )

@@ -19,4 +19,4 @@ def check(trial):
         )
 
 
-RULE = Rule("trial_ended", COMPLETE, ("document",), check)
+RULE = Rule("trial_ended", COMPLETE, frozenset({"document"}), check)

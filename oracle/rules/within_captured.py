@@ -29,4 +29,4 @@ def check(trial):
         )
 
 
-RULE = Rule("within_captured", EFFECTS, ("request",), check, not_probe)
+RULE = Rule("within_captured", EFFECTS, frozenset({"request"}), check, not_probe)
