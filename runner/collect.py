@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = 2
 
+# The statuses that cannot change any more; one that is not listed is not terminal (CASES D09).
+TERMINAL_STATUSES = {"SUCCEEDED", "FAILED", "TIMED_OUT", "STOPPED"}
+
 
 def partition_query(table: str, trial_id: str) -> dict[str, Any]:
     """Return a strongly consistent Query over one trial's partition of a table."""
@@ -80,9 +83,11 @@ def durable_executions(reads: Reads, lab: Lab, trial: "Trial") -> dict[str, dict
                 listed[execution["DurableExecutionArn"]] = execution
     own = {}
     for arn in sorted(listed):
-        # An execution that ended before the trial began cannot be the trial's; clocks of one
-        # account's control plane and ours are allowed a minute.
-        if listed[arn]["StartTimestamp"].timestamp() * 1000 < trial.started_at_ms - 60_000:
+        # One that was terminal before the trial began cannot be the trial's; clocks of one
+        # account's control plane and ours are allowed a minute. Whatever may still move is
+        # looked into, however old it is.
+        before = listed[arn]["StartTimestamp"].timestamp() * 1000 < trial.started_at_ms - 60_000
+        if before and listed[arn]["Status"] in TERMINAL_STATUSES:
             continue
         execution = reads.once(
             "execution", client, "GetDurableExecution", {"DurableExecutionArn": arn}, of=arn

@@ -7,7 +7,7 @@ two consistent ledger snapshots in a row are equal (DESIGN 8).
 
 from typing import TYPE_CHECKING, Any
 
-from runner.collect import durable_executions, ledger_query, partition_query
+from runner.collect import TERMINAL_STATUSES, durable_executions, ledger_query, partition_query
 from runner.names import CONVENTIONAL, DURABLE
 from runner.protocol import Protocol
 from runner.records import Reads
@@ -16,9 +16,6 @@ from runner.target import Lab
 if TYPE_CHECKING:
     from runner.clock import SystemClock
     from runner.trial import Trial
-
-# The statuses that cannot change any more; one that is not listed is not terminal (CASES D09).
-TERMINAL_STATUSES = {"SUCCEEDED", "FAILED", "TIMED_OUT", "STOPPED"}
 
 QUEUE_COUNTS = (
     "ApproximateNumberOfMessages",
