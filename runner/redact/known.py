@@ -195,8 +195,10 @@ def _expression(rule: str, value: str) -> str:
     if rule == PATH:
         # A single folder such as /root is also the end of many an URL; a longer path is itself anywhere.
         if re.search(r"[\\/].*[\\/]", value):
+            exact = r"[\\/]+(?:\.[\\/]+)?".join(map(re.escape, re.split(r"[\\/]+", value)))
             return rf"{exact}(?![A-Za-z0-9])"
         return rf"(?<![A-Za-z0-9._~-]){exact}(?![A-Za-z0-9_-])"
     if rule in (USER, HOST):
+        exact = "[._ -]?".join(map(re.escape, re.split("[._ -]", value)))
         return rf"(?<![A-Za-z0-9]){exact}(?![A-Za-z0-9])"
     return rf"{exact}(?!\d)" if rule == ENDPOINT else exact

@@ -21,12 +21,15 @@ MAX_FORMS = 500
 MAX_UNPACKED = 256 * 1024 * 1024
 
 _QUOTED = re.compile(
-    r"(?:%[0-9a-fA-F]{2})+|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[0-7]{3}|\\.|&(?:#\d+|#x[0-9a-fA-F]+|[a-z]+);"
+    r"(?:[%=][0-9A-F]{2}|%[0-9a-f]{2})+|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,5}\}|\\x[0-9a-fA-F]{2}|\\[0-7]{3}|\\.|&(?:#\d+|#x[0-9a-fA-F]+|[a-z]+);"
 )
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\0]")
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{6,}")
+_BASE32 = re.compile(r"[A-Z2-7]{16,}")
 _HEX = re.compile(r"[0-9a-fA-F]{8,}")
-_SPACES = re.compile(r"\s+")
+# What may stand between the parts of one encoded value: line breaks, the separators of a list or a dump.
+_JOINTS = re.compile(r"[\s:,\"'\[\]]+")
+_CODES = re.compile(r"(?:\d{2,3}[,\s]{1,3}){5,}\d{2,3}")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[^0-9a-z]{1,3}(?=\d)")
 _UUID = r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 # What looks like a value whoever it belongs to. The first group is what a pseudonym may stand in for.
@@ -143,9 +146,11 @@ class Scan:
 def _word(rule: str, value: str) -> str:
     """Return the expression for a value that is only itself between non-letters (REDACTION.md, section 2)."""
     if rule != "local-path":
-        return rf"(?<![a-z0-9]){re.escape(value)}(?![a-z0-9])"
-    if re.search(r"[\\/].*[\\/]", value):
-        return rf"{re.escape(value)}(?![a-z0-9])"
+        letters = "[._ -]?".join(re.escape(part) for part in re.split("[._ -]", value))
+        return rf"(?<![a-z0-9]){letters}(?![a-z0-9])"
+    parts = [re.escape(part) for part in re.split(r"[\\/]+", value)]
+    if len(parts) > 2:
+        return r"[\\/]+(?:\.[\\/]+)?".join(parts) + "(?![a-z0-9])"
     return rf"(?<![a-z0-9._~-]){re.escape(value)}(?![a-z0-9_-])"
 
 
@@ -201,9 +206,12 @@ def _decodings(text: str, runs: set[str]) -> Iterator[tuple[str, str]]:
     if _QUOTED.search(text):
         yield "unescaped", _QUOTED.sub(_unquote, text)
     if not text.isascii() or "\0" in text:
-        yield "normalised", _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+        plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+        yield "normalised", "".join(str(unicodedata.decimal(c, c)) for c in plain)
+    for codes in _CODES.findall(text):
+        yield "character codes", "".join(chr(int(code)) for code in re.findall(r"\d+", codes))
     # Base64 may be wrapped; every beginning is tried, so joining lines costs nothing.
-    fresh = set(_RUN.findall(text)) | set(_RUN.findall(_SPACES.sub("", text)))
+    fresh = set(_RUN.findall(text)) | set(_RUN.findall(_JOINTS.sub("", text)))
     fresh = sorted(fresh - runs)
     runs.update(fresh)
     for skip in range(4):
@@ -211,12 +219,17 @@ def _decodings(text: str, runs: set[str]) -> Iterator[tuple[str, str]]:
     for skip in range(2):
         digits = (found for run in fresh for found in _HEX.findall(run))
         yield from _binary("hex-decoded", [_unhex(run[skip:]) for run in digits])
+    for skip in range(8):
+        letters = (found for run in fresh for found in _BASE32.findall(run))
+        yield from _binary("base32-decoded", [_b32(run[skip:]) for run in letters])
 
 
 def _binary(step: str, decoded: list[bytes]) -> Iterator[tuple[str, str]]:
     text = "\n".join(_readable(data) for data in decoded if data)
     if text:
         yield step, text
+    # A raw digest is compared as the hexadecimal one that it is.
+    yield f"{step}, in hex", "\n".join(data.hex() for data in decoded if len(data) in (16, 20, 32, 64))
     for data in decoded:
         if data[:2] == b"\x1f\x8b" or data[:1] == b"\x78":
             yield f"{step}, inflated", _readable(_inflated(data))
@@ -231,12 +244,12 @@ def _inflated(data: bytes) -> bytes:
 
 def _unquote(match: re.Match[str]) -> str:
     quoted = match.group()
-    if quoted[0] == "%":
-        return _readable(bytes.fromhex(quoted.replace("%", "")))
+    if quoted[0] in "%=":
+        return _readable(bytes.fromhex(re.sub("[%=]", "", quoted)))
     if quoted[0] == "&":
         return html.unescape(quoted)
     if quoted[1] in "ux" and len(quoted) > 2:
-        return chr(int(quoted[2:], 16))
+        return chr(int(quoted[2:].strip("{}"), 16))
     if len(quoted) == 4:
         return chr(int(quoted[1:], 8) & 0xFF)
     return {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}.get(quoted[1], quoted[1])
@@ -245,6 +258,10 @@ def _unquote(match: re.Match[str]) -> str:
 def _b64(run: str) -> bytes:
     whole = run[: len(run) - (len(run) % 4 == 1)].translate(str.maketrans("-_", "+/"))
     return base64.b64decode(whole + "=" * (-len(whole) % 4))
+
+
+def _b32(run: str) -> bytes:
+    return base64.b32decode(run[: len(run) // 8 * 8])
 
 
 def _unhex(run: str) -> bytes:

@@ -75,6 +75,15 @@ def test_names_are_replaced_as_words_and_accounts_anywhere():
     assert redacted(f"x{support.ACCOUNT}9", ("account-id", support.ACCOUNT)) == "x9999000000019"
 
 
+def test_spellings_of_a_name_and_a_path():
+    known = (("user-name", "mario.rossi"), ("local-path", "/srv/lab"))
+    assert redacted("mario_rossi Mario Rossi mariorossi", *known) == "user-1 user-1 user-1"
+    assert (
+        redacted(r"/srv//lab/x /srv/./lab \srv\lab /srv/labs", *known)
+        == "/path-1/x /path-1 /path-1 /srv/labs"
+    )
+
+
 def test_a_short_path_stands_alone_and_the_longest_goes_first():
     known = (("local-path", "/root"), ("local-path", "/root/lab"))
     assert (

@@ -57,6 +57,14 @@ HIDDEN = {
     "sha256": hashlib.sha256(ACCOUNT.encode()).hexdigest(),
     "md5 in base64 of its digits": b64(hashlib.md5(ACCOUNT.encode()).hexdigest()),
     "lower-case access key": KEY.lower(),
+    "sha256 in base64": base64.b64encode(hashlib.sha256(ACCOUNT.encode()).digest()).decode(),
+    "hex dump": ":".join(f"{byte:02x}" for byte in ACCOUNT.encode()),
+    "base64 over two strings": [b64(ACCOUNT * 2)[:8], b64(ACCOUNT * 2)[8:]],
+    "character codes": list(ACCOUNT.encode()),
+    "base32": base64.b32encode(f"<{ARN}>".encode()).decode(),
+    "quoted-printable": "".join(f"={byte:02X}" for byte in ACCOUNT.encode()),
+    "javascript escapes": "".join(f"\\u{{{ord(digit):x}}}" for digit in ACCOUNT),
+    "arabic digits": "".join(chr(0x660 + int(digit)) for digit in ACCOUNT),
 }
 
 
