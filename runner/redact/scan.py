@@ -5,31 +5,17 @@ they were replaced: it decodes by its own means, in every form it can think of, 
 of values that nobody told it about. It finds places, never prints values.
 """
 
-import base64
 import gzip
 import hashlib
-import html
 import io
 import re
 import tarfile
-import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-MAX_FORMS = 500
-MAX_UNPACKED = 256 * 1024 * 1024
+from runner.redact.forms import forms, readable
 
-_QUOTED = re.compile(
-    r"(?:[%=][0-9A-F]{2}|%[0-9a-f]{2})+|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,5}\}|\\x[0-9a-fA-F]{2}|\\[0-7]{3}|\\.|&(?:#\d+|#x[0-9a-fA-F]+|[a-z]+);"
-)
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\0]")
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{6,}")
-_BASE32 = re.compile(r"[A-Z2-7]{16,}")
-_HEX = re.compile(r"[0-9a-fA-F]{8,}")
-# What may stand between the parts of one encoded value: line breaks, the separators of a list or a dump.
-_JOINTS = re.compile(r"[\s:,\"'\[\]]+")
-_CODES = re.compile(r"(?:\d{2,3}[,\s]{1,3}){5,}\d{2,3}")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[^0-9a-z]{1,3}(?=\d)")
 _UUID = r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 # What looks like a value whoever it belongs to. The first group is what a pseudonym may stand in for.
@@ -78,6 +64,7 @@ class Scan:
         self._allowed = {"000000000000", *map(str.lower, pseudonyms)}
         self._words: list[tuple[str, re.Pattern[str]]] = []
         self._values: list[tuple[str, str]] = []
+        self._numbers: list[tuple[str, str]] = []
         self._uuids: dict[str, str] = {}
         # Encoded runs recur thousands of times (keys, digests); each is looked into where it first stands.
         self._runs: set[str] = set()
@@ -93,7 +80,7 @@ class Scan:
         else:
             self._values.append((rule, value))
             if value.isdigit() and len(value.lstrip("0")) >= 10:
-                self._values.append((rule, value.lstrip("0")))
+                self._numbers.append((rule, value.lstrip("0")))
         # A plain hash of a value that can be guessed is the value (CASES D28).
         for algorithm in ("md5", "sha1", "sha256", "sha512"):
             self._values.append((f"{rule}, hashed", hashlib.new(algorithm, value.encode()).hexdigest()))
@@ -115,10 +102,10 @@ class Scan:
     def _data(self, data: bytes, place: str) -> Iterator[Leak]:
         lines = data.split(b"\n") if place.endswith((".json", ".jsonl", ".toml")) else [data]
         for number, line in enumerate(lines, 1):
-            yield from self._text(_readable(line), f"{place} line {number}" if len(lines) > 2 else place)
+            yield from self._text(readable(line), f"{place} line {number}" if len(lines) > 2 else place)
 
     def _text(self, text: str, place: str) -> Iterator[Leak]:
-        for form, decoded in _forms(text, self._runs):
+        for form, decoded in forms(text, self._runs):
             if form == "too deep":
                 yield Leak("encoding", place, "more layers of encoding than can be looked through")
             for rule in self._rules_in(decoded):
@@ -126,9 +113,12 @@ class Scan:
 
     def _rules_in(self, text: str) -> Iterator[str]:
         folded = text.lower()
-        joined = _BETWEEN_DIGITS.sub("", folded)
+        joined = _BETWEEN_DIGITS.sub("", folded) if self._numbers else ""
         for rule, value in self._values:
-            if value in folded or value in joined:
+            if value in folded:
+                yield rule
+        for rule, number in self._numbers:
+            if number in joined:
                 yield rule
         for rule, word in self._words:
             if word.search(folded):
@@ -185,91 +175,3 @@ def _headers(tar: bytes) -> bytes:
             kept += (member.uname.encode(), member.gname.encode(), member.linkname.encode())
             at = member.offset_data + member.size
     return b"\n".join([*kept, tar[at:]])
-
-
-def _forms(text: str, runs: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield (how it was reached, text) for the text and all that can be decoded out of it."""
-    queue, seen = [("raw", text)], {text}
-    for form, current in queue:
-        yield form, current
-        for step, decoded in _decodings(current, runs):
-            if decoded not in seen:
-                seen.add(decoded)
-                queue.append((step if form == "raw" else f"{form}, {step}", decoded))
-        if len(queue) > MAX_FORMS:
-            yield "too deep", ""
-            return
-
-
-def _decodings(text: str, runs: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield each decoding of a text by one layer. `runs` are encoded runs that were already looked into."""
-    if _QUOTED.search(text):
-        yield "unescaped", _QUOTED.sub(_unquote, text)
-    if not text.isascii() or "\0" in text:
-        plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
-        yield "normalised", "".join(str(unicodedata.decimal(c, c)) for c in plain)
-    for codes in _CODES.findall(text):
-        yield "character codes", "".join(chr(int(code)) for code in re.findall(r"\d+", codes))
-    # Base64 may be wrapped; every beginning is tried, so joining lines costs nothing.
-    fresh = set(_RUN.findall(text)) | set(_RUN.findall(_JOINTS.sub("", text)))
-    fresh = sorted(fresh - runs)
-    runs.update(fresh)
-    for skip in range(4):
-        yield from _binary("base64-decoded", [_b64(run[skip:]) for run in fresh])
-    for skip in range(2):
-        digits = (found for run in fresh for found in _HEX.findall(run))
-        yield from _binary("hex-decoded", [_unhex(run[skip:]) for run in digits])
-    for skip in range(8):
-        letters = (found for run in fresh for found in _BASE32.findall(run))
-        yield from _binary("base32-decoded", [_b32(run[skip:]) for run in letters])
-
-
-def _binary(step: str, decoded: list[bytes]) -> Iterator[tuple[str, str]]:
-    text = "\n".join(_readable(data) for data in decoded if data)
-    if text:
-        yield step, text
-    # A raw digest is compared as the hexadecimal one that it is.
-    yield f"{step}, in hex", "\n".join(data.hex() for data in decoded if len(data) in (16, 20, 32, 64))
-    for data in decoded:
-        if data[:2] == b"\x1f\x8b" or data[:1] == b"\x78":
-            yield f"{step}, inflated", _readable(_inflated(data))
-
-
-def _inflated(data: bytes) -> bytes:
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, MAX_UNPACKED)
-    except zlib.error:
-        return b""
-
-
-def _unquote(match: re.Match[str]) -> str:
-    quoted = match.group()
-    if quoted[0] in "%=":
-        return _readable(bytes.fromhex(re.sub("[%=]", "", quoted)))
-    if quoted[0] == "&":
-        return html.unescape(quoted)
-    if quoted[1] in "ux" and len(quoted) > 2:
-        return chr(int(quoted[2:].strip("{}"), 16))
-    if len(quoted) == 4:
-        return chr(int(quoted[1:], 8) & 0xFF)
-    return {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}.get(quoted[1], quoted[1])
-
-
-def _b64(run: str) -> bytes:
-    whole = run[: len(run) - (len(run) % 4 == 1)].translate(str.maketrans("-_", "+/"))
-    return base64.b64decode(whole + "=" * (-len(whole) % 4))
-
-
-def _b32(run: str) -> bytes:
-    return base64.b32decode(run[: len(run) // 8 * 8])
-
-
-def _unhex(run: str) -> bytes:
-    return bytes.fromhex(run[: len(run) // 2 * 2])
-
-
-def _readable(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")

@@ -13,7 +13,7 @@ from runner.redact.archive import pack
 from runner.redact.redaction import redact
 from runner.redact.replace import Refused
 from runner.redact.scan import Scan
-from tests.oracle.builder import reindex, write
+from tests.oracle.builder import package_with, reindex, write
 from tests.redact import support
 from tests.redact.support import ACCOUNT, ARN, KEY, MACHINE, leaky_package, names, read_files, verdict_of
 
@@ -70,7 +70,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
 def test_a_planted_leak_is_refused_and_leaves_nothing(tmp_path, hidden):
-    package = leaky_package(tmp_path / "in", {"planted": hidden})
+    package = leaky_package(tmp_path / "in", {"planted": hidden}, build=package_with)
     with pytest.raises(Refused) as refusal:
         redact(package, tmp_path / "out", MACHINE, verdict_of)
     assert refusal.value.exit_code == 2
