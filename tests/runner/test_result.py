@@ -1,0 +1,78 @@
+"""The result document and its exit code: every number is the oracle's, none is ours."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from runner import result
+from runner.freeze import Package
+from runner.names import GRADES
+
+
+def trial(number, **changes):
+    return {
+        "trial_id": f"r-t{number}",
+        "scenario": "CONTROL",
+        "variant": "durable",
+        "ledger_transactions": 1,
+        "refunded_minor": 10000,
+        "currency": "BRL",
+        "verdict": "pass",
+        "validity": "valid",
+        "processing": "SUCCEEDED",
+        "effect_knowledge": "KNOWN",
+        "correct_completion": True,
+        "findings": [],
+        **changes,
+    }
+
+
+def document(*trials, planned=None):
+    run = SimpleNamespace(
+        run_id="r",
+        lab=SimpleNamespace(target="local", grade=GRADES["local"]),
+        protocol=SimpleNamespace(name="study-1"),
+        cells=[None] * (len(trials) if planned is None else planned),
+        timing_s={"total": 1.0},
+        floor_s=lambda: 0.5,
+    )
+    verdict = {"verdict": "pass", "trials": list(trials)}
+    made = result.document(run, Package(Path("p"), "0" * 64), verdict)
+    return made, result.exit_code(run, made)
+
+
+def test_trials_come_in_the_protocols_order_whichever_started_first():
+    made, _ = document(trial(2), trial(10), trial(1))
+    assert [t["trial_id"] for t in made["trials"]] == ["r-t1", "r-t2", "r-t10"]
+
+
+@pytest.mark.parametrize(
+    ("trials", "planned", "code"),
+    [
+        ([trial(1), trial(2, verdict="fail")], None, 0),
+        ([trial(1, validity="invalid", verdict="fail")], None, 2),
+        ([trial(1, verdict="indeterminate")], None, 2),
+        ([trial(1)], 2, 2),
+        ([], 2, 2),
+        ([], 0, 2),
+    ],
+)
+def test_exit_0_means_every_planned_trial_ran_and_is_valid_whatever_the_verdict(trials, planned, code):
+    assert document(*trials, planned=planned)[1] == code
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "shown"),
+    [
+        (10000, "BRL", "R$ 100.00"),
+        (5, "BRL", "R$ 0.05"),
+        (500, "JPY", "JPY 500"),
+        (1000, "KWD", "KWD 1.000"),
+        (None, "BRL", "?"),
+        (7, "XXX", "7 minor units XXX"),
+        (None, None, "?"),
+    ],
+)
+def test_d24_money_is_shown_with_its_currencys_exponent(minor, currency, shown):
+    assert result.money(minor, currency) == shown
