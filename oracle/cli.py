@@ -1,6 +1,4 @@
-"""The command line. Data on stdout, notes on stderr; a mistake of the user is one sentence, never a
-traceback.
-"""
+"""The command line. Data on stdout, notes on stderr; a user's mistake is one sentence, no traceback."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ class _Parser(argparse.ArgumentParser):
 def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="oracle",
-        description="Judges frozen evidence. Exit codes: 0 pass, 1 fail, 2 indeterminate, 64 usage, 70
-        harness.",
+        description="Judges frozen evidence. Exit codes: 0 pass, 1 fail, 2 indeterminate, "
+        "64 usage, 70 harness.",
     )
     parser.add_argument("--version", action="version", version=f"oracle {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)

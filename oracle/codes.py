@@ -83,17 +83,17 @@ G03 incomplete The COUNTER MUST equal the last sequence number.
 G04 incomplete Event ids MUST be unique, and caused_by MUST cite an earlier event.
 G05 incomplete The first event MUST be trial_opened and the last MUST be trial_closed, once each.
 G06 incomplete Every event type MUST be one of its source.
-G07 incomplete REQUEST MUST say FINISHED exactly if one request_finished event exists, citing a response_received or, when refused, an attempt_failed.
+G07 incomplete REQUEST MUST say FINISHED exactly if one request_finished event exists, with reason SUCCEEDED if it cites a response_received and PROVIDER_REFUSED if it cites an attempt_failed.
 G08 incomplete A dispatch MUST have at most one outcome, and every outcome MUST cite a dispatch.
 G09 incomplete Every dispatch MUST be settled at the provider: received and answered, released or given up, or definitely refused.
-G10 incomplete REQUEST's effect_knowledge MUST NOT leave UNKNOWN after a timeout or an unknown outcome.
+G10 incomplete REQUEST's effect_knowledge MUST be UNKNOWN after a timeout or an unknown outcome, and KNOWN or UNKNOWN once the request is finished.
 L01 incomplete Every ledger item MUST be a well-formed transaction of the trial.
 L02 incomplete There MUST be at least two sound ledger snapshots.
 L03 incomplete The last two snapshots MUST be equal, and no transaction MUST vanish between snapshots.
 L04 incomplete Ledger and journal MUST agree: each successful transaction is one provider_commit_confirmed with its sequence number, dispatch and attempt, and each such event is in the ledger.
 L05 incomplete A transaction's status MUST be one of SUCCEEDED, FAILED and PENDING.
 L06 incomplete No transaction MUST be PENDING.
-Q01 incomplete There MUST be at least as many samples of the source queue and of the DLQ as the protocol's settle window has.
+Q01 incomplete There MUST be as many samples of the source queue as of the DLQ, and of each at least as many as the protocol's settle window has.
 Q02 incomplete In the settle window the source queue MUST be empty: nothing visible, in flight or delayed.
 Q03 incomplete In the settle window the DLQ MUST be empty.
 Q04 incomplete The request MUST be finished.
@@ -126,7 +126,7 @@ V14 invalid No barrier MUST expire.
 V15 invalid A retry MUST have been possible after the timeout.
 V16 invalid The treatment MUST have fired: one held commit, one timeout of its dispatch, one release, one released response.
 V17 invalid Each dispatch MUST reach the provider at most once and commit at most once.
-N01 note Wall clocks of different sources SHOULD NOT contradict the sequence.
+N01 note Wall clocks SHOULD NOT contradict the sequence by more than a second, and no duration SHOULD be negative.
 """
 
 

@@ -62,7 +62,8 @@ def _then(trial: Trial):
 
 def _outcome(trial: Trial, outcome) -> str:
     if outcome.type == "caller_timeout_recorded":
-        text = f"the caller gave up after {outcome.row.get('elapsed_ms')} ms (event {outcome.seq}) and could not know"
+        elapsed = f"{outcome.row.get('elapsed_ms')} ms"
+        text = f"the caller gave up after {elapsed} (event {outcome.seq}) and could not know"
         for release in trial.journal.citing(outcome, "release_signalled"):
             text += f", which released the held response (event {release.seq})"
         return text
@@ -76,10 +77,11 @@ def _however(trial: Trial, result: TrialResult) -> str:
         return ""
     effects = trial.ledger.effects()
     ids = ", ".join(effect.id for effect in effects) or "none"
+    count = f"{len(effects)} successful transaction{'s' * (len(effects) != 1)} ({ids})"
     return (
-        f"However, the ledger holds {len(effects)} successful transaction{'s' * (len(effects) != 1)}
-        ({ids}), " f"{money(result.refunded_minor, result.currency)} in all, while the system reports
-        {result.processing} and its " f"knowledge of the effect is {effect_knowledge(trial)}."
+        f"However, the ledger holds {count}, {money(result.refunded_minor, result.currency)} in all, "
+        f"while the system reports {result.processing} and its knowledge of the effect is "
+        f"{effect_knowledge(trial)}."
     )
 
 

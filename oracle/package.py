@@ -57,6 +57,22 @@ RUN = {
     "probe": (str, None),
     "trials": [{"trial_id": str, "scenario": str, "variant": str}],
 }
+# What a read must name to be about this stack; the oracle never guesses one of them.
+OUTPUTS = dict.fromkeys(
+    (
+        "LedgerTable",
+        "JournalTable",
+        "BarrierTable",
+        "DurableFunction",
+        "ConventionalQueueUrl",
+        "ConventionalDlqUrl",
+        "DurableQueueUrl",
+        "DurableDlqUrl",
+        "ProtocolName",
+        "ProtocolSha256",
+    ),
+    str,
+)
 ENVIRONMENT = {
     "target": str,
     "grade": str,
@@ -67,7 +83,7 @@ ENVIRONMENT = {
     "assets": list,
     "versions": dict,
     "functions": dict,
-    "stack": {"name": str, "status": str, "outputs": dict},
+    "stack": {"name": str, "status": str, "outputs": OUTPUTS},
 }
 
 

@@ -37,7 +37,7 @@ class Queues:
 
 
 def decode_queues(records: list[Record], urls: dict[str, str | None]) -> Queues:
-    """`urls` are the stack's queues of the variant: a sample of another queue says nothing about this trial."""
+    """`urls` are the stack's queues of the variant: a sample of another says nothing here."""
     queues = Queues()
     for record in records:
         samples, url = (

@@ -110,7 +110,7 @@ def load_results(data: bytes) -> dict:
 
 
 def check(document: dict, report: Report, source) -> list[str]:
-    """Every way in which the document says something that the package does not; empty when all of it holds."""
+    """Everything the document says and the package does not; empty when all of it holds."""
     wrong = []
     if document["package"]["id"] != report.identity:
         wrong.append(f"package: expected {report.identity}, found {document['package']['id']}")

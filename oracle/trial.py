@@ -190,7 +190,7 @@ def _records(trial: Trial, name: str, data: bytes) -> list[reads.Record]:
 
 
 def _take_stock(trial: Trial, files: dict[str, bytes], evidence: dict[str, list[Finding]]) -> None:
-    """Name what the rules may rely on; a file with any damage is not relied on for the absence of anything."""
+    """Name what the rules may rely on; a damaged file proves no absence."""
     damaged = {found.witness.get("path", "").rsplit("/", 1)[-1] for found in trial.findings}
     for name, findings in evidence.items():
         path = f"{name}.jsonl"

@@ -103,7 +103,8 @@ def _settled(trial: Trial, statuses: dict[str, str], findings: list[Finding]) ->
         return False
     ran = [statuses[rule.name] for rule in REGISTRY if rule.group == COMPLETE]
     return (
-        all(status in (HELD, BROKEN, NOT_APPLICABLE) for status in ran) and statuses["driver_clean"] == HELD
+        all(status in (HELD, BROKEN, NOT_APPLICABLE) for status in ran)
+        and statuses.get("driver_clean") == HELD
     )
 
 

@@ -11,6 +11,9 @@ from oracle.rules.base import COMPLETE, Rule, is_full
 
 def check(trial):
     window = max(trial.protocol["quiescence"]["samples"], 2)
+    counts = {"source": len(trial.queues.source), "dlq": len(trial.queues.dlq)}
+    if counts["source"] != counts["dlq"]:
+        yield breach("Q01", "the two queues were not sampled equally often", None, **counts)
     for code, name, samples in (("Q02", "source", trial.queues.source), ("Q03", "dlq", trial.queues.dlq)):
         if len(samples) < window:
             yield breach(

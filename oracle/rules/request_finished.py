@@ -8,23 +8,26 @@ from __future__ import annotations
 from oracle.finding import breach
 from oracle.rules.base import COMPLETE, Rule, is_full
 
+REASONS = {"response_received": "SUCCEEDED", "attempt_failed": "PROVIDER_REFUSED"}
+
 
 def check(trial):
     state, finishes = trial.journal.request or {}, trial.journal.of_type("request_finished")
-    endings = {event.id for event in trial.journal.of_type("response_received", "attempt_failed")}
-    finished = state.get("status") == "FINISHED"
-    if finished != (len(finishes) == 1) or any(event.cites not in endings for event in finishes):
-        yield breach(
-            "G07",
-            f"REQUEST says {state.get('status')}, and there are {len(finishes)} request_finished events",
-            None,
-            seqs=[event.seq for event in finishes],
-        )
-    elif not finished:
-        yield breach("Q04", f"the request is {state.get('status', 'absent')}", None, trial_id=trial.trial_id)
+    status, reason = state.get("status"), state.get("reason")
+    if status == "FINISHED" or finishes:
+        endings = {event.id: REASONS[event.type] for event in trial.journal.of_type(*REASONS)}
+        agreed = [endings.get(event.cites) for event in finishes] == [reason] and status == "FINISHED"
+        if not agreed or reason is None:
+            sentence = f"REQUEST says {status} {reason}; there are {len(finishes)} request_finished events"
+            yield breach("G07", sentence, None, seqs=[event.seq for event in finishes])
+    else:
+        yield breach("Q04", f"the request is {status or 'absent'}", None, trial_id=trial.trial_id)
+    knowledge = state.get("effect_knowledge")
     doubts = trial.journal.of_type("caller_timeout_recorded", "outcome_unknown")
-    if doubts and state.get("effect_knowledge") != "UNKNOWN":
+    if doubts and knowledge != "UNKNOWN":
         yield breach("G10", "REQUEST no longer says that the effect is unknown", None, **doubts[0].witness())
+    elif finishes and knowledge not in ("KNOWN", "UNKNOWN"):
+        yield breach("G10", f"REQUEST says {knowledge} of the effect", None, trial_id=trial.trial_id)
 
 
 RULE = Rule("request_finished", COMPLETE, frozenset({"journal"}), check, is_full)

@@ -79,11 +79,9 @@ def main(sizes: list[int]) -> None:
             floor, judge = (
                 min(measure(code, str(package), str(trials)) for _ in range(3)) for code in (FLOOR, JUDGE)
             )
-        print(
-            f"{trials:6d} {size:7.1f} | {floor[0]:6.2f} ({floor[1]:5.2f}) {floor[2]:9.1f} | "
-            f"{judge[0]:6.2f} ({judge[1]:5.2f}) {judge[2]:9.1f} | {judge[0] / floor[0]:16.2f} {
-                judge[1] / floor[1]:4.2f}"
-        )
+        ratios = judge[0] / floor[0], judge[1] / floor[1]
+        sides = (f"{wall:6.2f} ({cpu:5.2f}) {peak:9.1f}" for wall, cpu, peak in (floor, judge))
+        print(f"{trials:6d} {size:7.1f} | {' | '.join(sides)} | {ratios[0]:16.2f} {ratios[1]:4.2f}")
 
 
 if __name__ == "__main__":

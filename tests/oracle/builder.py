@@ -78,7 +78,7 @@ def record(
 
 
 class Package:
-    """Documents by path; bytes stay bytes, lists become .jsonl, everything else one line of canonical JSON."""
+    """Documents by path: bytes stay bytes, a list becomes .jsonl, anything else canonical JSON."""
 
     def __init__(self, protocol_toml: str = REHEARSAL_TOML):
         source = protocol_toml.encode()
