@@ -15,7 +15,17 @@ from oracle.integrity import Inventory, read_checked, take_inventory
 from oracle.package import Documents, decode_documents
 from oracle.source import open_source
 from oracle.trial import Trial, decode_trial
-from oracle.verdict import FAIL, INDETERMINATE, PASS, VALID, TrialResult, judge_trial, merge
+from oracle.verdict import (
+    FAIL,
+    HELD,
+    INDETERMINATE,
+    NOT_APPLICABLE,
+    PASS,
+    VALID,
+    TrialResult,
+    judge_trial,
+    merge,
+)
 
 
 @dataclass(slots=True)
@@ -96,6 +106,8 @@ def judge_source(source, name: str, keep=None) -> Report:
     listed, probe_id = _listed(report, folders)
     if probe_id is not None:
         report.probe = reader.judge(probe_id, folders.pop(probe_id, []), keep)
+        if report.probe.verdict == FAIL:  # its own trial.json does not call it a probe, so it was not spared
+            report.trials.append(report.probe)
         if not barred(report.findings):  # what the package lacks its probe lacks too; once is enough
             report.findings.extend(_probe_findings(report.probe))
     for trial_id in listed:
@@ -149,8 +161,9 @@ def _listed(report: Report, folders: dict[str, list[str]]) -> tuple[list[str], s
 
 
 def _probe_findings(probe: TrialResult):
-    rules = [name for name, status in probe.rules.items() if status not in ("held", "not applicable")]
-    if probe.validity != VALID or rules or barred(probe.findings):
+    rules = [name for name, status in probe.rules.items() if status not in (HELD, NOT_APPLICABLE)]
+    exposed = probe.rules["treatment_exposed"] == HELD
+    if probe.validity != VALID or rules or barred(probe.findings) or not exposed:
         yield breach(
             "K08", f"the transport probe is {probe.validity}", Where(f"trials/{probe.trial_id}"), rules=rules
         )

@@ -156,17 +156,17 @@ def _same_protocol(protocol, source: bytes) -> bool:
         parsed = tomllib.loads(source.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return False
-    return _exactly(parsed, protocol)
+    return exactly(parsed, protocol)
 
 
-def _exactly(left, right) -> bool:
+def exactly(left, right) -> bool:
     """Equality that does not take 1 for true or 1.0 for 1."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(_exactly(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(exactly(left[key], right[key]) for key in left)
     if isinstance(left, list):
-        return len(left) == len(right) and all(map(_exactly, left, right))
+        return len(left) == len(right) and all(map(exactly, left, right))
     return left == right
 
 

@@ -6,6 +6,7 @@ Least evidence: trial.json and a whole journal.
 from __future__ import annotations
 
 from oracle.finding import breach
+from oracle.package import exactly
 from oracle.rules.base import VALIDITY, Rule, is_full
 from oracle.trial import sent_body
 
@@ -15,7 +16,7 @@ def check(trial):
     if message is None:
         yield breach("V03", "no message was sent", where)
         return
-    if sent_body(trial) != {"trial_id": trial.trial_id, "request": trial.document["request"]}:
+    if not exactly(sent_body(trial), {"trial_id": trial.trial_id, "request": trial.document["request"]}):
         yield breach("V03", "the body is not the trial's id and request", where / "body")
     if {message["group_id"], message["deduplication_id"]} != {trial.trial_id}:
         yield breach("V03", "group and deduplication id are not the trial's id", where)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from oracle.finding import breach
 from oracle.rules.base import VALIDITY, Rule
-from oracle.template import HANDLERS
 
 
 def check(trial):
-    if trial.variant in HANDLERS:
+    if trial.variant not in ("conventional", "durable"):
+        # Nothing looked up would be nothing wrong: a variant that we cannot look up is not proven.
+        yield breach("V05", f"no resources are known for variant {trial.variant}", trial.where / "variant")
+    else:
         yield from trial.documents.template_findings(trial.variant)
 
 
