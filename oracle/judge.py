@@ -162,7 +162,7 @@ def _listed(report: Report, folders: dict[str, list[str]]) -> tuple[list[str], s
 
 def _probe_findings(probe: TrialResult):
     rules = [name for name, status in probe.rules.items() if status not in (HELD, NOT_APPLICABLE)]
-    exposed = probe.rules["treatment_exposed"] == HELD
+    exposed = probe.rules.get("treatment_exposed") == HELD
     if probe.validity != VALID or rules or barred(probe.findings) or not exposed:
         yield breach(
             "K08", f"the transport probe is {probe.validity}", Where(f"trials/{probe.trial_id}"), rules=rules
