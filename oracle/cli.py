@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -64,6 +65,8 @@ def _command(commands, name: str, help_text: str) -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
+    # Judging makes many small objects and keeps few; looking for garbage that often finds none.
+    gc.set_threshold(100_000)
     try:
         return COMMANDS[arguments.command](arguments)
     except NotAPackage as mistake:

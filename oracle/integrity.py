@@ -34,7 +34,7 @@ TRIAL_ROLES = {
     "durable": "durable.jsonl",
     "logs": "logs.jsonl",
 }
-_SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
+_PATH = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _ENTRY = Shape({"path": str, "role": str, "sha256": str, "size": int})
 _ENTRY_MEMBERS = {"path", "role", "sha256", "size"}
@@ -127,26 +127,28 @@ def _check_entries(entries):
         yield breach("P05", "the index lists no file", _INDEX / "files")
     if paths != sorted(paths):
         yield breach("P06", "the entries are not sorted by path", _INDEX / "files")
-    seen: dict[str, str] = {}
+    seen: dict[str, int] = {}
     for position, entry in enumerate(entries):
-        path, where = entry["path"], _INDEX / "files" / position
-        other = seen.get(path.lower())
-        if other == path:
-            yield breach("P07", f"{path} is listed twice", where)
-        elif other is not None:
-            yield breach("P09", f"{path} and {other} differ only in case", where)
-        seen[path.lower()] = path
+        path, where = entry["path"], f"/files/{position}"
+        other = seen.setdefault(path.lower(), position)
+        if other != position and entries[other]["path"] == path:
+            yield breach("P07", f"{path} is listed twice", Where("index.json", where))
+        elif other != position:
+            sentence = f"{path!a} differs only in case from another"
+            yield breach("P09", sentence, Where("index.json", where), other=f"/files/{other}")
         if not well_named(path):
-            yield breach("P08", f"{path!a} is not a permitted path", where)
+            yield breach("P08", f"{path!a} is not a permitted path", Where("index.json", where))
         elif not role_stands_at(entry["role"], path):
-            yield breach("P19", f"role {entry['role']!a} cannot stand at {path}", where)
+            sentence = f"role {entry['role']!a} cannot stand at {path}"
+            yield breach("P19", sentence, Where("index.json", where))
 
 
 def well_named(path: str) -> bool:
     return (
         path != "index.json"
         and len(path) <= 240
-        and all(_SEGMENT.match(segment) and segment not in (".", "..") for segment in path.split("/"))
+        and _PATH.match(path) is not None
+        and not any(segment in (".", "..") for segment in path.split("/"))
     )
 
 
@@ -161,29 +163,34 @@ def _check_presence(source, listed):
     for name in source.duplicates:
         yield breach("P17", f"the archive holds {name} twice", Where(name))
     for name in source.strays:
-        yield breach("P18", f"archive member {name!a} lies outside the package", Where("index.json"))
-    parents = {
-        "/".join(parts[:depth])
-        for parts in (path.split("/") for path in listed)
-        for depth in range(1, len(parts))
-    }
+        yield breach("P18", f"archive member {name!a} lies outside the package", _INDEX)
+    folders = _folders(listed)
     for path, entry in source.entries.items():
         if entry.kind == "other":
             yield breach("P12", f"{path!a} is a link or a device", Where(path))
         elif entry.kind == "file" and path not in listed and path != "index.json":
             yield breach("P11", f"{path!a} is not listed", Where(path))
-        elif entry.kind == "folder" and path not in parents:
+        elif entry.kind == "folder" and path not in folders:
             yield breach("P11", f"folder {path!a} holds nothing that is listed", Where(path))
     for path, entry in listed.items():
-        found, where = source.entries.get(path), Where(path)
+        found = source.entries.get(path)
         if not well_named(path) or (found is not None and found.kind == "other"):
             continue  # said already, as P08 or P12
         if found is None or found.kind == "folder":
-            yield breach("P10", f"{path!a} is listed but is not there", where)
+            yield breach("P10", f"{path!a} is listed but is not there", Where(path))
         elif entry["size"] > MAX_FILE:
-            yield breach("P15", f"{path} has {entry['size']} bytes", where)
+            yield breach("P15", f"{path} has {entry['size']} bytes", Where(path))
         elif found.size != entry["size"]:
-            yield breach("P13", f"expected {entry['size']} bytes, found {found.size}", where)
+            yield breach("P13", f"expected {entry['size']} bytes, found {found.size}", Where(path))
+
+
+def _folders(paths) -> set[str]:
+    """Every folder that holds one of the paths, however deep."""
+    folders: set[str] = set()
+    for path in paths:
+        while (path := path.rpartition("/")[0]) and path not in folders:
+            folders.add(path)
+    return folders
 
 
 def read_checked(source, entry: dict) -> tuple[bytes, Finding | None]:

@@ -34,13 +34,13 @@ class Folder:
     """A package as a folder on disk."""
 
     def __init__(self, root: Path):
-        self.root, self.name, self.duplicates, self.strays = root, root.resolve().name, [], []
+        self._root, self.name, self.duplicates, self.strays = str(root), root.resolve().name, [], []
         if not (root / "index.json").is_file() or (root / "index.json").is_symlink():
             raise NotAPackage(f"{root}: expected a package, found a folder without index.json")
         self.entries = {entry.path: entry for entry in self._walk("")}
 
     def _walk(self, prefix: str):
-        with os.scandir(self.root / prefix) as found:
+        with os.scandir(f"{self._root}/{prefix}") as found:
             for item in sorted(found, key=lambda item: item.name):
                 path = f"{prefix}/{item.name}" if prefix else item.name
                 info = item.stat(follow_symlinks=False)
@@ -52,9 +52,10 @@ class Folder:
 
     def read(self, path: str) -> bytes:
         # O_NOFOLLOW: the entry was a regular file when it was listed and must still be one.
-        descriptor = os.open(self.root / path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read(MAX_FILE + 1)
+        descriptor = os.open(f"{self._root}/{path}", os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            # One byte more than listed: a file that grew since then no longer has its digest.
+            return file.read(self.entries[path].size + 1)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -127,7 +128,7 @@ class Archive:
         member = self._members[path]
         if id(member) in self._held:
             return self._held[id(member)]
-        return self._tar.extractfile(member).read(MAX_FILE + 1)
+        return self._tar.extractfile(member).read()
 
     def close(self) -> None:
         self._tar.close()

@@ -29,11 +29,10 @@ for entry in json.loads((root / "index.json").read_bytes())["files"]:
         json.loads(data)
 """
 JUDGE = """
-import sys
-from pathlib import Path
-from oracle.judge import judge_path
-report = judge_path(Path(sys.argv[1]))
-assert len(report.trials) == int(sys.argv[2]) and report.verdict == "fail"
+import contextlib, os, sys
+from oracle.cli import main
+with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+    assert main(["judge", sys.argv[1]]) == 1
 """
 # VmHWM is the peak of this program alone; getrusage would also count the process that started it.
 MEASURE = """
@@ -76,9 +75,7 @@ def main(sizes: list[int]) -> None:
             package = make(trials, Path(folder))
             size = sum(path.stat().st_size for path in package.rglob("*") if path.is_file()) / 2**20
             measure(FLOOR, str(package))  # the first reader fills the page cache for both
-            floor, judge = (
-                min(measure(code, str(package), str(trials)) for _ in range(3)) for code in (FLOOR, JUDGE)
-            )
+            floor, judge = (min(measure(code, str(package)) for _ in range(3)) for code in (FLOOR, JUDGE))
         ratios = judge[0] / floor[0], judge[1] / floor[1]
         sides = (f"{wall:6.2f} ({cpu:5.2f}) {peak:9.1f}" for wall, cpu, peak in (floor, judge))
         print(f"{trials:6d} {size:7.1f} | {' | '.join(sides)} | {ratios[0]:16.2f} {ratios[1]:4.2f}")

@@ -1,7 +1,7 @@
 """Plants deliberate bugs in a copy of the oracle, one at a time, and demands that a test kills each.
 
-`python -m tests.oracle.mutants [NAME ...]` prints every mutant with the test that kills it, and ends with 1 if one
-survives. A patch that no longer applies is an error: the list must follow the code.
+`python -m tests.oracle.mutants [NAME ...]` prints every mutant with the test that kills it, and ends with 1
+if one survives. A patch that no longer applies is an error: the list must follow the code.
 """
 
 from __future__ import annotations
@@ -11,17 +11,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.oracle.mutant_list import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
+LIST = Path(__file__).with_name("mutants.toml")
 # The fast tests first; the drawn ones only for what they leave alive.
 SUITES = (
     ("test_cases.py", "test_rules.py", "test_golden.py", "test_cli.py"),
     ("test_monotone.py", "test_reference.py"),
+)
+
+
+QUICKLY = (
+    *("-x", "-q", "--assert=plain", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:timeout"),
+    *("--deselect", "tests/oracle/test_golden.py::test_fixtures_are_byte_stable"),
 )
 
 
@@ -33,14 +40,12 @@ class Mutant(NamedTuple):
 
 
 def plant(mutant: Mutant, folder: Path) -> None:
-    """A copy of the oracle and of its tests with this one bug."""
-    keep = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "oracle", folder / "oracle", ignore=keep)
-    for part in ("oracle", "golden"):
-        shutil.copytree(ROOT / "tests" / part, folder / "tests" / part, ignore=keep, symlinks=True)
+    """A copy of the oracle and of its tests with this one bug; compiled files come along to save time."""
+    shutil.copytree(ROOT / "oracle", folder / "oracle")
+    shutil.copytree(ROOT / "tests" / "oracle", folder / "tests" / "oracle")
     shutil.copy(ROOT / "tests" / "__init__.py", folder / "tests")
-    (folder / "evidence").mkdir()
-    shutil.copy(ROOT / "evidence" / "FORMAT.md", folder / "evidence")
+    (folder / "tests" / "golden").symlink_to(ROOT / "tests" / "golden")
+    (folder / "evidence").symlink_to(ROOT / "evidence")
     target = folder / "oracle" / mutant.file
     text = target.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
@@ -58,24 +63,9 @@ def killer(mutant: Mutant) -> str | None:
         folder = Path(name)
         plant(mutant, folder)
         for suite in SUITES:
+            tests = [f"tests/oracle/{test}" for test in suite]
             done = subprocess.run(
-                [
-                    sys.executable,
-                    "-m",
-                    "pytest",
-                    "-x",
-                    "-q",
-                    "-p",
-                    "no:cacheprovider",
-                    "-m",
-                    "not slow",
-                    "--deselect",
-                    "tests/oracle/test_golden.py::test_fixtures_are_byte_stable",
-                    *(f"tests/oracle/{test}" for test in suite),
-                ],
-                cwd=folder,
-                capture_output=True,
-                text=True,
+                [sys.executable, "-m", "pytest", *QUICKLY, *tests], cwd=folder, capture_output=True, text=True
             )
             failed = re.search(r"^(?:FAILED|ERROR) \S*?(\w+\.py(?:::\S+)?)", done.stdout, re.MULTILINE)
             if done.returncode != 0:
@@ -87,7 +77,8 @@ def main(names: list[str]) -> int:
     unharmed = killer(Mutant("none", "cli.py", "COMMANDS = {", "COMMANDS = {"))
     if unharmed:
         raise SystemExit(f"{unharmed} fails without any mutant; nothing can be said")
-    mutants = [Mutant(*row) for row in MUTANTS if not names or row[0] in names]
+    listed = tomllib.loads(LIST.read_text(encoding="utf-8"))["mutant"]
+    mutants = [Mutant(**row) for row in listed if not names or row["name"] in names]
     survivors = []
     with ThreadPoolExecutor(2) as pool:
         for mutant, test in zip(mutants, pool.map(killer, mutants), strict=True):
