@@ -47,6 +47,8 @@ def run_command(args: argparse.Namespace) -> int:
     else:
         console = Console()
         console.print(results.table(result))
+        for line in results.beliefs(result):
+            console.print(line, highlight=False, soft_wrap=True)
         console.print(f"package: {package.path}", soft_wrap=True, highlight=False)
         console.print(
             f"judge it yourself: python -m oracle judge {package.path}", soft_wrap=True, highlight=False

@@ -53,21 +53,11 @@ def exit_code(run: Run, result: dict[str, Any]) -> int:
 
 
 def table(result: dict[str, Any]) -> Table:
-    """Return the results table, as the article shows it."""
-    shown = Table(title=f"{result['protocol']} on {result['target']} (grade: {result['grade']})")
-    for heading in (
-        "Trial",
-        "Scenario",
-        "Variant",
-        "Ledger transactions",
-        "Refunded",
-        "Verdict",
-        "Validity",
-        "Processing",
-        "Effect knowledge",
-        "Correct completion",
-    ):
-        shown.add_column(heading)
+    """Return the results table, as the article shows it, narrow enough for 80 columns."""
+    title = f"{result['protocol']} on {result['target']} (grade: {result['grade']})"
+    shown = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    for heading in ("", "Scenario", "Variant", "Ledger", "Refunded", "Verdict", "Validity"):
+        shown.add_column(heading, no_wrap=True)
     for number, t in enumerate(result["trials"], start=1):
         shown.add_row(
             str(number),
@@ -77,11 +67,18 @@ def table(result: dict[str, Any]) -> Table:
             money(t["refunded_minor"], t["currency"]),
             t["verdict"],
             t["validity"],
-            t["processing"],
-            t["effect_knowledge"],
-            "?" if t["correct_completion"] is None else str(t["correct_completion"]).lower(),
         )
     return shown
+
+
+def beliefs(result: dict[str, Any]) -> list[str]:
+    """Return, a line for each trial, what the system says of itself beside what is correct."""
+    return [
+        f"{number}: the system reports {t['processing']}; its knowledge of the effect is "
+        f"{t['effect_knowledge']}; correct completion: "
+        + ("unknown" if t["correct_completion"] is None else str(t["correct_completion"]).lower())
+        for number, t in enumerate(result["trials"], start=1)
+    ]
 
 
 def money(minor: int | None, currency: str | None) -> str:

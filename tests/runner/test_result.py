@@ -1,9 +1,11 @@
 """The result document and its exit code: every number is the oracle's, none is ours."""
 
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from runner import result
 from runner.freeze import Package
@@ -76,3 +78,19 @@ def test_exit_0_means_every_planned_trial_ran_and_is_valid_whatever_the_verdict(
 )
 def test_d24_money_is_shown_with_its_currencys_exponent(minor, currency, shown):
     assert result.money(minor, currency) == shown
+
+
+def test_the_table_fits_80_columns_with_every_value_whole():
+    made, _ = document(
+        trial(1, scenario="COMMIT_THEN_TIMEOUT", variant="conventional", validity="indeterminate"),
+        trial(2, refunded_minor=20000, verdict="indeterminate"),
+    )
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(result.table(made))
+    shown = console.export_text()
+    assert max(map(len, shown.splitlines())) <= 80
+    for value in ("COMMIT_THEN_TIMEOUT", "conventional", "R$ 200.00", "indeterminate"):
+        assert value in shown
+    assert result.beliefs(made)[1] == (
+        "2: the system reports SUCCEEDED; its knowledge of the effect is KNOWN; correct completion: true"
+    )
