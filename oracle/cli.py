@@ -114,7 +114,7 @@ def _cite(arguments) -> int:
     if report.integrity:
         print("oracle: the package's integrity is broken; nothing in it can be cited", file=sys.stderr)
         return INDETERMINATE_EXIT
-    print(dump(citer.document(report, report.digests)))
+    print(dump(citer.document(report)))
     return 0
 
 

@@ -37,7 +37,7 @@ class Report:
     probe: TrialResult | None = None
     trials: list[TrialResult] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    digests: dict[str, str] = field(default_factory=dict)  # SHA-256 by path, as the index states them
+    files: dict[str, dict] = field(default_factory=dict)  # the index's entries by path
 
     @property
     def verdict(self) -> str:
@@ -97,7 +97,7 @@ def judge_source(source, name: str, keep=None) -> Report:
     report = Report(name, inventory.identity, list(inventory.findings))
     if report.integrity:
         return report
-    report.digests = {path: entry["sha256"] for path, entry in inventory.files.items()}
+    report.files = inventory.files
     reader = _Reader(source, inventory, report)
     top = {path: reader.read(path) for path in inventory.files if "/" not in path}
     report.documents = decode_documents(top)

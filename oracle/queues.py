@@ -20,9 +20,12 @@ _NATURAL = re.compile(r"(0|[1-9][0-9]{0,15})\Z")
 class Sample:
     """One GetQueueAttributes; a count that could not be read is None and never zero."""
 
-    where: Where
-    at_ms: int
+    record: Record
     counts: tuple[int | None, ...]
+
+    @property
+    def where(self) -> Where:
+        return self.record.where
 
     @property
     def empty(self) -> bool:
@@ -39,6 +42,7 @@ class Queues:
 def decode_queues(records: list[Record], urls: dict[str, str | None]) -> Queues:
     """`urls` are the stack's queues of the variant: a sample of another says nothing here."""
     queues = Queues()
+    counted: dict[int, tuple[int | None, ...]] = {}  # by response, which repeated samples share
     for record in records:
         samples, url = (
             (queues.source, urls["source"]) if record.read == "queue_source" else (queues.dlq, urls["dlq"])
@@ -50,7 +54,10 @@ def decode_queues(records: list[Record], urls: dict[str, str | None]) -> Queues:
                 breach("R09", "not the trial's own queue", record.where / "request" / "QueueUrl")
             )
             continue
-        samples.append(Sample(record.where, record.at_ms, _counts(record.response.get("Attributes"))))
+        key = id(record.response)
+        if key not in counted:
+            counted[key] = _counts(record.response.get("Attributes"))
+        samples.append(Sample(record, counted[key]))
     return queues
 
 

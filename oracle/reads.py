@@ -73,6 +73,22 @@ class Record:
     def where(self) -> Where:
         return Where(self.path, f"/{self.line}")
 
+    def again(self, line: int, at_ms: int) -> Record:
+        """The same read of the same answer at another line and time."""
+        return Record(
+            self.path,
+            line,
+            self.read,
+            self.of,
+            self.page,
+            at_ms,
+            self.request,
+            self.response,
+            self.error,
+            self.marker_in,
+            self.marker_out,
+        )
+
     @property
     def kind(self) -> Kind:
         return KINDS[kind_name(self.read)]
@@ -90,7 +106,13 @@ def snapshot_number(read: str) -> int | None:
 def decode(path: str, role: str, lines) -> tuple[list[Record], list[Finding]]:
     """The records of one .jsonl file; malformed ones become findings and the rest still count."""
     records, findings = [], []
+    known: dict[int, Record] = {}
     for number, value in lines:
+        # A line that the loader found to repeat an earlier one shares its members, so it is checked already.
+        twin = known.get(id(value["request"])) if type(value) is dict and "request" in value else None
+        if twin is not None:
+            records.append(twin.again(number, value["at_ms"]))
+            continue
         problem = _SHAPE.problem(value)
         if problem is None and value.keys() not in _MEMBERS:
             problem = ("", "expected exactly one of response and error, and no other member")
@@ -118,6 +140,7 @@ def decode(path: str, role: str, lines) -> tuple[list[Record], list[Finding]]:
                 marker_out=value["marker_out"],
             )
         )
+        known[id(value["request"])] = records[-1]
     return records, findings
 
 

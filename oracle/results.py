@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 
-from oracle.integrity import read_checked, take_inventory
+from oracle.integrity import read_checked
 from oracle.judge import Report
 from oracle.shape import Shape, problem
 from oracle.strict_json import Malformed, canonical, load_document, load_lines
@@ -64,7 +64,7 @@ class Citer:
     def _cite(self, name, value, where) -> None:
         self.values.append({"name": name, "value": value, **where.as_json()})
 
-    def document(self, report: Report, digests: dict[str, str]) -> dict:
+    def document(self, report: Report) -> dict:
         refund = report.documents.protocol["refund"] if report.documents.protocol else {}
         approved = [
             {
@@ -76,7 +76,9 @@ class Citer:
             for key in ("approved_minor", "captured_minor", "currency")
             if key in refund
         ]
-        values = [{**value, "sha256": digests[value["path"]]} for value in approved + self.values]
+        values = [
+            {**value, "sha256": report.files[value["path"]]["sha256"]} for value in approved + self.values
+        ]
         return {
             "format": FORMAT,
             "version": 1,
@@ -120,9 +122,8 @@ def check(document: dict, report: Report, source) -> list[str]:
         wrong.append(f"verdict: expected {canonical(verdict_section(report))}")
     if not document["values"]:
         wrong.append("values: there is no cited value, so nothing was checked")
-    files = take_inventory(source).files
     for cited in document["values"]:
-        sentence = _check_value(cited, files, source)
+        sentence = _check_value(cited, report.files, source)
         if sentence is not None:
             wrong.append(f"{cited['name']}: {sentence}")
     return wrong

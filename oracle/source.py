@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_FILE = 64 * 1024 * 1024
-MAX_ENTRIES = 1_000_000
+MAX_ENTRIES = 250_000
 # A compressed archive cannot be read out of order, so its members are held; this bounds what a bomb can cost.
 MAX_COMPRESSED_TOTAL = 1024 * 1024 * 1024
 
