@@ -90,7 +90,7 @@ G10 incomplete REQUEST's effect_knowledge MUST be UNKNOWN after a timeout or an 
 L01 incomplete Every ledger item MUST be a well-formed transaction of the trial.
 L02 incomplete There MUST be at least two sound ledger snapshots.
 L03 incomplete The last two snapshots MUST be equal, and no transaction MUST vanish between snapshots.
-L04 incomplete Ledger and journal MUST agree: each successful transaction is one provider_commit_confirmed with its sequence number, dispatch and attempt, and each such event is in the ledger.
+L04 incomplete Ledger and journal MUST agree: each successful transaction is one provider_commit_confirmed with its sequence number, dispatch and attempt, each such event is in the ledger, and every answer names one of them.
 L05 incomplete A transaction's status MUST be one of SUCCEEDED, FAILED and PENDING.
 L06 incomplete No transaction MUST be PENDING.
 Q01 incomplete There MUST be as many samples of the source queue as of the DLQ, and of each at least as many as the protocol's settle window has.

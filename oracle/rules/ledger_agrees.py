@@ -34,6 +34,11 @@ def check(trial):
                 effects[id_].where,
                 transaction_id=id_,
             )
+    for answer in trial.journal.of_type("response_received"):
+        if answer.row["transaction_id"] not in effects:
+            yield breach(
+                "L04", "an answer names a transaction that is not in the ledger", None, **answer.witness()
+            )
     for id_ in sorted(commits.keys() & effects.keys()):
         event, row = commits[id_].row, effects[id_].row
         said = (event["seq"], event.get("caused_by"), event.get("attempt"))

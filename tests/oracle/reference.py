@@ -550,7 +550,13 @@ class Trial:
             for id_, row in last.items()
             if row["status"] == "SUCCEEDED"
         }
-        return len(said) == len(commits) and said == rows and set(self.effects) == set(rows)
+        answered = {e.get("transaction_id") for e in self.of("response_received")}
+        return (
+            len(said) == len(commits)
+            and said == rows
+            and set(self.effects) == set(rows)
+            and answered <= set(rows)
+        )
 
     def journal_consistent(self) -> bool:
         if not self.whole:

@@ -149,6 +149,12 @@ def test_a_commit_that_is_not_in_the_ledger_is_no_pass():
     assert found(package_with(story))[::2] == ("indeterminate", {"L04"})
 
 
+def test_an_answer_that_names_no_transaction_of_the_ledger_is_no_pass():
+    package = package_with(idempotent)
+    event(package, "response_received")["transaction_id"] = {"S": "txn-2"}
+    assert found(package)[::2] == ("indeterminate", {"L04"})
+
+
 def test_an_empty_ledger_has_no_effects():
     assert Ledger().effects() == []
 
