@@ -41,7 +41,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        if self.integrity or not self.trials:
+        if self.integrity:
             return INDETERMINATE
         merged = merge(trial.verdict for trial in self.trials)
         return merged if merged == FAIL or not barred(self.findings) else INDETERMINATE

@@ -100,6 +100,42 @@ def test_a_scheduled_durable_retry_is_a_possible_retry():
     assert found(package)[2] == {"V15"}
 
 
+# -- the journal ---------------------------------------------------------------------------------------
+def test_a_cause_that_nobody_recorded_is_named():
+    package = package_with(idempotent)
+    event(package, "delivery_received")["caused_by"] = {"S": "nothing"}
+    assert found(package)[::2] == ("indeterminate", {"G04"})
+
+
+def test_a_cause_that_comes_later_is_named():
+    package = package_with(idempotent)
+    event(package, "delivery_received")["caused_by"] = event(package, "trial_closed")["event_id"]
+    assert found(package)[::2] == ("indeterminate", {"G04"})
+
+
+def test_an_event_after_the_end_is_named():
+    def story(package):
+        trial = treatment(package, trial_id="t", idempotent=True)
+        trial.event("release", "release_refused", attempt=1)
+        return trial
+
+    assert found(package_with(story))[::2] == ("indeterminate", {"G05"})
+
+
+def test_an_item_of_another_trial_is_not_read():
+    package = package_with(idempotent)
+    event(package, "message_sent")["trial_id"] = {"S": "other"}
+    assert found(package)[0] == "indeterminate" and "G01" in found(package)[2]
+
+
+def test_a_row_of_another_trial_is_no_effect_of_this_one():
+    package = package_with(control)
+    for line in package.docs["trials/control-conventional/ledger.jsonl"]:
+        row = {**line["response"]["Items"][0], "transaction_id": {"S": "txn-2"}, "trial_id": {"S": "other"}}
+        line["response"] = {"Items": [*line["response"]["Items"], row], "Count": 2}
+    assert found(package)[::2] == ("indeterminate", {"L01"})
+
+
 # -- the ledger ----------------------------------------------------------------------------------------
 def test_a_transaction_that_vanishes_between_snapshots_is_no_pass():
     package = package_with(control)
@@ -123,11 +159,11 @@ def test_a_second_effect_seen_in_an_earlier_snapshot_only_is_a_fail():
     assert found(package)[0] == "fail"
 
 
-def test_an_amount_that_two_reads_contradict_is_not_judged():
+@pytest.mark.parametrize("snapshot", [0, 1])
+def test_an_amount_that_two_reads_contradict_is_not_judged(snapshot):
     package = package_with(control)
-    package.docs["trials/control-conventional/ledger.jsonl"][0]["response"]["Items"][0]["amount_minor"] = (
-        typed(1)
-    )
+    lines = package.docs["trials/control-conventional/ledger.jsonl"]
+    lines[snapshot]["response"]["Items"][0]["amount_minor"] = typed(1)
     assert found(package)[::2] == ("indeterminate", {"L03"})
 
 
