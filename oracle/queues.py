@@ -43,7 +43,12 @@ def decode_queues(records: list[Record], urls: dict[str, str | None]) -> Queues:
     """`urls` are the stack's queues of the variant: a sample of another says nothing here."""
     queues = Queues()
     counted: dict[int, tuple[int | None, ...]] = {}  # by response, which repeated samples share
+    taken = set()
     for record in records:
+        key = id(record.response)
+        if (record.read, record.at_ms, key) in taken:
+            continue  # the same line again is the same sample, not another
+        taken.add((record.read, record.at_ms, key))
         samples, url = (
             (queues.source, urls["source"]) if record.read == "queue_source" else (queues.dlq, urls["dlq"])
         )
@@ -54,7 +59,6 @@ def decode_queues(records: list[Record], urls: dict[str, str | None]) -> Queues:
                 breach("R09", "not the trial's own queue", record.where / "request" / "QueueUrl")
             )
             continue
-        key = id(record.response)
         if key not in counted:
             counted[key] = _counts(record.response.get("Attributes"))
         samples.append(Sample(record, counted[key]))

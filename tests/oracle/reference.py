@@ -762,6 +762,7 @@ class Trial:
             "ApproximateNumberOfMessagesDelayed",
         )
         samples = [r for r in self.lines["queues"] if r["read"] == read]
+        samples = [r for n, r in enumerate(samples) if r not in samples[:n]]
         return [[(r.get("response", {}).get("Attributes") or {}).get(n) for n in names] for r in samples]
 
     def queues_trouble(self) -> set[str]:
@@ -773,7 +774,7 @@ class Trial:
             url = self.package.outputs.get(str(self.variant).capitalize() + output)
             if (
                 any("error" in r or r["request"].get("QueueUrl") != url for r in records)
-                or len(records) < window
+                or len(self.counts(read)) < window
             ):
                 found.add("Q01")
             elif any(sample != ["0", "0", "0"] for sample in self.counts(read)[-window:]):

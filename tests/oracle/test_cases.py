@@ -275,6 +275,14 @@ def test_d12_a_single_zero_sample_is_not_emptiness():
     )
 
 
+def test_d12_one_zero_sample_written_three_times_is_one_sample():
+    def repeat(docs):
+        docs["queues.jsonl"][:] = docs["queues.jsonl"][:2] * 3
+
+    trial = changed(control, repeat)
+    assert (trial.verdict, {f.code for f in trial.findings}) == ("indeterminate", {"Q01"})
+
+
 def test_d12_a_window_of_zero_samples_is():
     assert judged(control).verdict == "pass"
 

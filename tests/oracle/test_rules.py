@@ -351,6 +351,39 @@ def test_names_may_stand_for_the_key():
     assert found(package)[2] == {"R06"}
 
 
+@pytest.mark.parametrize("path, line", [(JOURNAL, 0), ("trials/control-conventional/ledger.jsonl", 1)])
+@pytest.mark.parametrize(
+    "change, code",
+    [
+        ({"ExpressionAttributeValues": {":trial": {"S": "other"}}}, "R06"),
+        ({"ExpressionAttributeValues": {":trial": {"S": "control-conventional"}, ":x": {"S": "y"}}}, "R06"),
+        ({"KeyConditionExpression": "trial_id = :trial AND seq > :x"}, "R06"),
+        ({"TableName": "other"}, "R09"),
+        ({"ConsistentRead": None}, "R05"),
+        ({"Limit": 1000, "ScanIndexForward": True}, None),
+    ],
+)
+def test_a_query_is_of_the_trials_own_partition_and_of_all_of_it(path, line, change, code):
+    package = package_with(control)
+    package.docs[path][line]["request"].update(change)
+    assert found(package)[2] == ({code} if code else set())
+
+
+@pytest.mark.parametrize(
+    "change, code",
+    [
+        ({"Key": {"trial_id": {"S": "other"}}}, "R06"),
+        ({"ProjectionExpression": "trial_id"}, "R06"),
+        ({"ConsistentRead": False}, "R05"),
+        ({"TableName": "other"}, "R09"),
+    ],
+)
+def test_the_barrier_is_read_by_the_trials_key_consistently(change, code):
+    package = package_with(control)
+    package.docs[JOURNAL][1]["request"].update(change)
+    assert code in found(package)[2] and found(package)[0] == "indeterminate"
+
+
 # -- executions ------------------------------------------------------------------------------------------
 def durable(change):
     package = package_with(lambda p: control(p, "durable"))
@@ -425,7 +458,7 @@ def test_every_count_of_the_settle_window_must_be_zero(name, line, code):
 
 def test_what_was_before_the_settle_window_does_not_matter():
     package = package_with(control)
-    busy = copy.deepcopy(package.docs[QUEUES][:2])
+    busy = [{**copy.deepcopy(line), "at_ms": 1} for line in package.docs[QUEUES][:2]]
     busy[0]["response"]["Attributes"]["ApproximateNumberOfMessages"] = "1"
     package.docs[QUEUES][:0] = busy
     assert found(package)[0] == "pass"
