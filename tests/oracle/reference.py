@@ -109,6 +109,21 @@ def has(document, members) -> bool:
     return is_a(document, dict) and all(is_a(document.get(name), kind) for name, kind in members.items())
 
 
+def dig(value, *steps):
+    """The member at the end of the steps, or None wherever there is none."""
+    for step in steps:
+        value = value.get(step) if is_a(value, dict) else None
+    return value
+
+
+def text(value) -> str:
+    return value if is_a(value, str) else "?"
+
+
+def listed(value) -> list:
+    return [each for each in value if is_a(each, dict)] if is_a(value, list) else []
+
+
 def strict(data: bytes):
     """The value of one canonical line, or None."""
     try:
@@ -719,12 +734,14 @@ class Trial:
         first = min((t["seq"] for t in self.of("caller_timeout_recorded")), default=None)
         if first is None or any(e["seq"] > first for e in self.of("dispatch_started", "delivery_received")):
             return first is not None
-        events = [e for h in self.lines["durable"] if h["read"] == "history" for e in h["response"]["Events"]]
-        return any(
-            is_a(e.get("StepFailedDetails", {}).get("RetryDetails", {}).get("NextAttemptDelaySeconds"), int)
-            for e in events
-            if e["EventType"] == "StepFailed"
-        )
+        events = [
+            event
+            for read in self.lines["durable"]
+            for event in listed(dig(read, "response", "Events"))
+            if read["read"] == "history" and dig(event, "EventType") == "StepFailed"
+        ]
+        steps = ("StepFailedDetails", "RetryDetails", "NextAttemptDelaySeconds")
+        return any(is_a(dig(event, *steps), int) for event in events)
 
     def ended(self) -> set[str]:
         found = set()
@@ -763,7 +780,7 @@ class Trial:
         )
         samples = [r for r in self.lines["queues"] if r["read"] == read]
         samples = [r for n, r in enumerate(samples) if r not in samples[:n]]
-        return [[(r.get("response", {}).get("Attributes") or {}).get(n) for n in names] for r in samples]
+        return [[dig(r, "response", "Attributes", n) for n in names] for r in samples]
 
     def queues_trouble(self) -> set[str]:
         if len(self.counts("queue_source")) != len(self.counts("queue_dlq")):
@@ -799,10 +816,10 @@ class Trial:
             v.get("Version")
             for r in records
             if r["read"] == "versions"
-            for v in r.get("response", {}).get("Versions", [])
+            for v in listed(dig(r, "response", "Versions"))
         ]
         self.need(versions and all(is_a(v, str) for v in versions), "H01")
-        self.need(all(("executions", of) in groups for of in ["", *versions]), "H02")
+        self.need(all(("executions", text(of)) in groups for of in ["", *versions]), "H02")
         statuses, owners = {}, {}
         for record in records:
             request, response = record["request"], record.get("response", {})
@@ -812,13 +829,14 @@ class Trial:
                 allowed = {"FunctionName", "Qualifier", "Marker", "MaxItems", "ReverseOrder"}
                 self.need(set(request) <= allowed and request.get("Qualifier", "") == record["of"], "H02")
                 self.need(is_a(response.get("DurableExecutions"), list), "H02")
-                for entry in response.get("DurableExecutions") or []:
+                for entry in listed(response.get("DurableExecutions")):
                     self.need(is_a(entry.get("DurableExecutionArn"), str), "H02")
-                    statuses.setdefault(entry.get("DurableExecutionArn"), set()).add(entry.get("Status"))
+                    arn = text(entry.get("DurableExecutionArn"))
+                    statuses.setdefault(arn, set()).add(text(entry.get("Status")))
             if record["read"] == "execution":
-                arn = response.get("DurableExecutionArn")
+                arn = text(response.get("DurableExecutionArn"))
                 self.need(arn == record["of"] == request.get("DurableExecutionArn"), "R09")
-                statuses.setdefault(arn, set()).add(response.get("Status"))
+                statuses.setdefault(arn, set()).add(text(response.get("Status")))
                 owners[arn] = owner(response.get("InputPayload"))
         own = [arn for arn in statuses if owners.get(arn, self.trial_id) in (None, self.trial_id)]
         for arn in own:
@@ -837,7 +855,7 @@ class Trial:
                 request.get("IncludeExecutionData", True) is True and request.get("ReverseOrder") is not True,
                 "H06",
             )
-            for event in record.get("response", {}).get("Events") or []:
+            for event in listed(dig(record, "response", "Events")):
                 if self.need(has(event, {"EventId": N, "EventType": S}), "H04"):
                     self.need(events.setdefault(event["EventId"], event) == event, "H05")
         types = [events[number]["EventType"] for number in sorted(events)]

@@ -410,7 +410,13 @@ def test_d23_the_sum_over_the_payment_counts_not_the_sum_over_the_request():
 # -- D24 minor units and currency ----------------------------------------------------------------------
 @pytest.mark.parametrize(
     "name, value, code",
-    [("currency", "USD", "E03"), ("amount_minor", 9_999, "E03"), ("amount_minor", 10_001, "E02")],
+    [
+        ("currency", "USD", "E03"),
+        ("amount_minor", 9_999, "E03"),
+        ("amount_minor", 10_001, "E02"),
+        ("refund_request_id", "other", "E03"),
+        ("payment_id", "other", "E03"),
+    ],
 )
 def test_d24_another_currency_or_amount_is_a_fail(name, value, code):
     def change(docs):

@@ -384,6 +384,31 @@ def test_the_barrier_is_read_by_the_trials_key_consistently(change, code):
     assert code in found(package)[2] and found(package)[0] == "indeterminate"
 
 
+def failed(record):
+    return {
+        **{k: v for k, v in record.items() if k != "response"},
+        "error": {"code": "Throttled", "message": ""},
+    }
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_durable_read_that_failed_is_not_an_empty_one(number):
+    def fail(lines):
+        lines[number] = failed(lines[number])
+
+    verdict, _, names = durable(fail)
+    assert verdict == "indeterminate" and "R08" in names
+
+
+@pytest.mark.parametrize(
+    "path, line", [(JOURNAL, 0), (JOURNAL, 1), ("trials/control-conventional/ledger.jsonl", 1)]
+)
+def test_a_query_that_failed_is_not_an_empty_one(path, line):
+    package = package_with(control)
+    package.docs[path][line] = failed(package.docs[path][line])
+    assert found(package)[0] == "indeterminate" and "R08" in found(package)[2]
+
+
 # -- executions ------------------------------------------------------------------------------------------
 def durable(change):
     package = package_with(lambda p: control(p, "durable"))
@@ -469,6 +494,12 @@ def test_a_count_that_cannot_be_read_is_not_zero(value):
     package = package_with(control)
     package.docs[QUEUES][0]["response"]["Attributes"]["ApproximateNumberOfMessages"] = value
     assert found(package)[2] == {"Q02"}
+
+
+def test_samples_come_in_pairs():
+    package = package_with(control)
+    package.docs[QUEUES].append({**package.docs[QUEUES][0], "at_ms": 1})
+    assert found(package)[2] == {"Q01"}
 
 
 def test_a_sample_of_another_queue_says_nothing():
