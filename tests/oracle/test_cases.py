@@ -67,6 +67,19 @@ def test_d01_an_intent_without_an_outcome_is_unknown_never_not_attempted():
     assert (trial.verdict, [f.code for f in trial.findings]) == ("indeterminate", ["G09"])
 
 
+def test_d01_a_killed_caller_leaves_the_effect_unknown_whatever_follows():
+    def story(package):
+        trial = Trial(package, "killed", CONTROL, "conventional")
+        trial.open()
+        commit = trial.commit(trial.dispatch(1))
+        trial.event("provider", "response_sent", attempt=1, caused_by=commit["event_id"])
+        trial.finish(trial.answer(trial.dispatch(2, receive_count=2), commit))
+        return trial.close()
+
+    trial = judged(story)
+    assert (trial.effect_knowledge, trial.belief["effect_knowledge"]) == ("UNKNOWN", "KNOWN")
+
+
 @pytest.mark.parametrize("code, knowledge", [("INVALID_REQUEST", "KNOWN"), ("SOMETHING_NEW", "UNKNOWN")])
 def test_d01_only_a_listed_code_is_definite(code, knowledge):
     def story(package):
@@ -390,6 +403,20 @@ def test_d22_no_effect_of_a_dead_lettered_request_is_a_fail():
     assert judged(story).verdict == "indeterminate"
     trial = changed(story, dead)
     assert (trial.verdict, trial.processing) == ("fail", "DEAD_LETTERED")
+
+
+def test_d22_no_effect_of_a_request_that_nobody_dispatched_is_no_verdict():
+    def story(package):
+        trial = Trial(package, "never", CONTROL, "conventional")
+        trial.open()
+        return trial.close()
+
+    def dead(docs):
+        for line in docs["queues.jsonl"]:
+            if line["read"] == "queue_dlq":
+                line["response"]["Attributes"]["ApproximateNumberOfMessages"] = "1"
+
+    assert changed(story, dead).verdict == "indeterminate"
 
 
 # -- D23 the sum per payment -----------------------------------------------------------------------------

@@ -246,6 +246,9 @@ def test_an_invalid_probe_bars_the_packages_pass():
     package = package_with(control)
     event(package, "caller_timeout_recorded", "probe-1")["elapsed_ms"] = {"N": "1"}
     assert (judge(package).verdict, codes(judge(package))) == ("indeterminate", {"K08", "V13"})
+    package = package_with(control)
+    package.docs["trials/probe-1/trial.json"]["driver"]["source_queue_receives"] = 1
+    assert (judge(package).verdict, codes(judge(package))) == ("indeterminate", {"K08", "V07"})
 
 
 def test_an_unknown_variant_is_not_proven():
