@@ -28,6 +28,7 @@ def build_parser() -> Parser:
     """Return the parser of every command."""
     from runner.local.cli import add_parser as add_local
     from runner.redact.cli import add_parser as add_redact
+    from runner.report.cli import add_parser as add_report
 
     parser = Parser(prog="python -m runner", description="Run trials, freeze them, ask the oracle.")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of harness faults")
@@ -57,6 +58,7 @@ def build_parser() -> Parser:
     run.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
     add_local(commands)
     add_redact(commands)
+    add_report(commands)
     return parser
 
 
@@ -94,6 +96,10 @@ def _dispatch(args: argparse.Namespace) -> int:
         from runner.redact.cli import main as redact
 
         return redact(args)
+    if args.command == "report":
+        from runner.report.cli import main as report
+
+        return report(args)
     from runner.commands_run import run_command
 
     return run_command(args)

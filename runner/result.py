@@ -6,10 +6,8 @@ from rich.table import Table
 
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK
 from runner.freeze import Package
-from runner.protocol_relations import CURRENCY_EXPONENTS
+from runner.money import money
 from runner.run import Run
-
-SYMBOLS = {"BRL": "R$", "USD": "US$", "EUR": "€"}
 
 TRIAL_KEYS = (
     "trial_id",
@@ -79,13 +77,3 @@ def beliefs(result: dict[str, Any]) -> list[str]:
         + ("unknown" if t["correct_completion"] is None else str(t["correct_completion"]).lower())
         for number, t in enumerate(result["trials"], start=1)
     ]
-
-
-def money(minor: int | None, currency: str | None) -> str:
-    """Return an amount of minor units for people: 10000 BRL -> `R$ 100.00`."""
-    if minor is None or currency not in CURRENCY_EXPONENTS:
-        return "?" if minor is None else f"{minor} minor units {currency}"
-    exponent = CURRENCY_EXPONENTS[currency]
-    whole, part = divmod(minor, 10**exponent)
-    text = f"{whole}.{part:0{exponent}d}" if exponent else str(whole)
-    return f"{SYMBOLS.get(currency, currency)} {text}"

@@ -1,0 +1,79 @@
+"""The three pages: a package, a comparison, all runs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.errors import LabError
+from runner.oracle_command import ask
+from runner.report import page, views
+from runner.report.views import PackageView, TrialView
+
+
+def report_page(package: Path) -> str:
+    """The page of one package."""
+    return page.render("report.html", p=views.view(package, ask("judge", package)), limits=views)
+
+
+def comparison_page(packages: list[Path]) -> str:
+    """Variants side by side, one row for each scenario; the oracle says whether they may be compared."""
+    compared = ask("compare", *packages)
+    shown = [views.view(package, ask("judge", package)) for package in packages]
+    return page.render("compare.html", compared=compared, packages=shown, scenarios=_by_scenario(shown))
+
+
+def _by_scenario(packages: list[PackageView]) -> dict[str, list[tuple[PackageView, TrialView]]]:
+    """Every trial under its scenario, the variants of one scenario next to each other."""
+    found: dict[str, list[tuple[PackageView, TrialView]]] = {}
+    trials = [(package, trial) for package in packages for trial in package.trials]
+    # Numbered through, so that ids and names are unique on a page of several packages.
+    for number, (package, trial) in enumerate(trials, start=1):
+        trial.number = number
+        found.setdefault(str(trial.said["scenario"]), []).append((package, trial))
+    for scenario, together in found.items():
+        together.sort(key=lambda pair: str(pair[1].said["variant"]))
+        refunds = {str(package.protocol.get("refund")) for package, _ in together}
+        if len(refunds) == 1:  # on common axes only where the refund is the same
+            views.add_charts([trial for _, trial in together], together[0][0].protocol.get("refund", {}))
+        found[scenario] = together
+    return found
+
+
+@dataclass
+class RunRow:
+    """One run on the page of all runs."""
+
+    run_id: str
+    package: str = ""
+    verdict: dict[str, Any] | None = None
+    note: str = ""
+    link: str = ""
+
+
+def index_page(runs: Path, base: Path) -> str:
+    """Every run under `runs`, newest first, each package judged again; links are relative to `base`."""
+    if not runs.is_dir():
+        raise LabError(f"there are no runs in {runs}", next_step="python -m runner run")
+    folders = sorted((folder for folder in runs.iterdir() if folder.is_dir()), reverse=True)
+    rows = [row for folder in folders for row in _run_rows(folder, base)]
+    if not rows:
+        raise LabError(f"there are no runs in {runs}", next_step="python -m runner run")
+    return page.render("index.html", rows=rows)
+
+
+def _run_rows(folder: Path, base: Path) -> list[RunRow]:
+    packages = sorted(index.parent for index in folder.glob("*/index.json"))
+    if not packages:
+        return [RunRow(folder.name, note="no package: nothing was frozen yet")]
+    rows = []
+    for package in packages:
+        row = RunRow(folder.name, package.name)
+        try:
+            row.verdict = ask("judge", package)
+        except LabError as error:
+            row.note = error.subject
+        made = package.with_name(package.name + ".html")
+        if made.is_file() and made.resolve().is_relative_to(base):
+            row.link = made.resolve().relative_to(base).as_posix()
+        rows.append(row)
+    return rows

@@ -1,0 +1,1 @@
+"""The report in memory and in a real browser."""
