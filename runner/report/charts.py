@@ -16,7 +16,7 @@ from runner.report.story import Attempt, Story
 
 INK, MUTED, GRID, DAMAGE, BAR, PAPER = "#1b1f24", "#5b6470", "#dfe3e8", "#b3261e", "#c3cad2", "#ffffff"
 WIDTHS = {"narrow": 268, "wide": 420}
-DOTS = 40
+DOTS, TIMEOUTS, LABEL = 40, 6, 24
 MAX_ROWS = 40
 
 
@@ -67,25 +67,24 @@ def ledger_chart(story: Story, axes: Frame, name: str, label: str) -> Picture:
     steps, total = [{"s": axes.from_s, "v": 0.0}], 0
     for effect in story.effects:
         total += effect.amount_minor
-        steps.append(
-            {"s": story.since_s(effect.at_ms), "v": axes.major(total), "label": money(total, axes.currency)}
-        )
-    dots = steps[1:][-DOTS:]
+        steps.append({"s": story.since_s(effect.at_ms), "v": axes.major(total), "label": _money(total, axes)})
+    dots = steps[1:] if len(steps) <= DOTS else steps[-1:]
     steps = [*steps, {"s": end_s(story), "v": axes.major(total)}]
-    timeouts = [
-        {"s": story.since_s(e.at_ms), "label": f"caller gives up, {story.since_s(e.at_ms):.1f} s"}
-        for e in story.of_type("caller_timeout_recorded")
-    ]
+    gave_up = [story.since_s(e.at_ms) for e in story.of_type("caller_timeout_recorded")]
+    many = f"first of {len(gave_up)} timeouts" if len(gave_up) > TIMEOUTS else "caller gives up"
+    timeouts = [{"s": at_s, "label": f"{many}, {at_s:.1f} s"} for at_s in gave_up[:TIMEOUTS]]
     return _draw(_ledger_layers(steps, dots, timeouts, axes), name, label, 170)
 
 
 def _ledger_layers(steps: list, dots: list, timeouts: list, axes: Frame) -> alt.LayerChart:
     approved, top = axes.major(axes.approved_minor), axes.major(axes.top_minor)
     span = axes.until_s - axes.from_s
+    end = axes.until_s + span * 0.02
+    allowed, low = f"approved {_money(axes.approved_minor, axes)}", approved > top * 0.2
     x = alt.X(
         "s:Q",
         title="seconds since the first dispatch",
-        scale=alt.Scale(domain=[axes.from_s, axes.until_s + span * 0.02], nice=False),
+        scale=alt.Scale(domain=[axes.from_s, end], nice=False),
         axis=alt.Axis(tickCount=6, grid=False, labelFlush=False),
     )
     ticks = sorted({0.0, approved, *(step["v"] for step in steps[-1:])})
@@ -101,28 +100,15 @@ def _ledger_layers(steps: list, dots: list, timeouts: list, axes: Frame) -> alt.
         alt.Chart(_data(above))
         .mark_area(interpolate="step-after", color=DAMAGE, opacity=0.22)
         .encode(x=x, y=y, y2=alt.Y2Datum(approved)),
-        _rule([{"v": approved, "label": f"approved {money(axes.approved_minor, axes.currency)}"}], "y", y),
-        alt.Chart(
-            _data(
-                [
-                    {
-                        "v": approved,
-                        "s": axes.until_s + span * 0.02,
-                        "label": f"approved {money(axes.approved_minor, axes.currency)}",
-                    }
-                ]
-            )
-        )
-        .mark_text(align="right", dx=-2, dy=9, color=MUTED)
-        .encode(x=x, y=y, text="label:N"),
+        _rule([{"v": approved}], "y", y),
+        *_text([{"v": approved, "s": end}], allowed, x, y, align="right", dx=-2, dy=9 if low else -9),
         step.mark_line(interpolate="step-after", color=INK, strokeWidth=2.25),
     ]
     if timeouts:
+        first = timeouts[0]
         layers += [
             _rule(timeouts, "x", x),
-            alt.Chart(_data([{**timeouts[0], "v": top}]))
-            .mark_text(align="left", dx=5, dy=7, color=INK)
-            .encode(x=x, y=y, text="label:N"),
+            *_text([{**first, "v": top}], first["label"], x, y, align="left", dx=5, dy=7, color=INK),
         ]
     if dots:
         layers += _dots(dots, approved, axes.from_s + span * 0.6, x, y)
@@ -134,21 +120,33 @@ def _dots(dots: list, approved: float, right_of: float, x: Any, y: Any) -> list[
     last = dots[-1]
     colour = DAMAGE if last["v"] > approved else INK
     place = {"align": "right", "dx": -9} if last["s"] > right_of else {"align": "left", "dx": 9}
-    text = alt.Chart(_data([last])).encode(x=x, y=y, text="label:N")
     split = {
         DAMAGE: [dot for dot in dots if dot["v"] > approved],
         INK: [dot for dot in dots if dot["v"] <= approved],
     }
     return [
-        # The same text in the paper's colour first, so that no line runs through it.
-        text.mark_text(dy=-11, fontWeight="bold", color=PAPER, stroke=PAPER, strokeWidth=4, **place),
-        text.mark_text(dy=-11, fontWeight="bold", color=colour, **place),
+        *_text([last], last["label"], x, y, dy=-11, fontWeight="bold", color=colour, **place),
         *(
             alt.Chart(_data(rows)).encode(x=x, y=y).mark_point(filled=True, size=60, color=shade, opacity=1)
             for shade, rows in split.items()
             if rows
         ),
     ]
+
+
+def _text(rows: list, text: str, x: Any, y: Any, color: str = MUTED, **mark: Any) -> list[alt.Chart]:
+    """A text, and beneath it the same in the paper's colour, so that no line runs through it."""
+    base = alt.Chart(_data([{**row, "label": text} for row in rows])).encode(x=x, y=y, text="label:N")
+    return [
+        base.mark_text(color=PAPER, stroke=PAPER, strokeWidth=4, **mark),
+        base.mark_text(color=color, **mark),
+    ]
+
+
+def _money(minor: int, axes: Frame) -> str:
+    """An amount as a label; a currency may be any text in a package, so it is cut."""
+    text = money(minor, axes.currency)
+    return text if len(text) <= LABEL else f"{text[:LABEL]}…"
 
 
 def _rule(rows: list[dict[str, Any]], channel: str, encoding: Any) -> alt.Chart:
@@ -189,7 +187,7 @@ def _attempt_layers(rows: list[dict[str, Any]], deadline_ms: int, longest: int) 
     y = alt.Y(
         "row:N",
         title=None,
-        sort=alt.SortField("order"),
+        sort=[row["row"] for row in rows],
         axis=alt.Axis(ticks=False, domain=False, minExtent=76),
     )
     base = alt.Chart(_data(rows)).encode(x=x, y=y)

@@ -19,23 +19,30 @@ def comparison_page(packages: list[Path]) -> str:
     """Variants side by side, one row for each scenario; the oracle says whether they may be compared."""
     compared = ask("compare", *packages)
     shown = [views.view(package, ask("judge", package)) for package in packages]
-    return page.render("compare.html", compared=compared, packages=shown, scenarios=_by_scenario(shown))
+    grades = {package.verdict["grade"] for package in shown}
+    return page.render(
+        "compare.html",
+        compared=compared,
+        packages=shown,
+        scenarios=_by_scenario(shown),
+        # One emulated package makes the whole page emulated.
+        grade=grades.pop() if len(grades) == 1 else "emulated" if "emulated" in grades else None,
+    )
 
 
 def _by_scenario(packages: list[PackageView]) -> dict[str, list[tuple[PackageView, TrialView]]]:
-    """Every trial under its scenario, the variants of one scenario next to each other."""
+    """Every trial under its scenario: package after package, in each the variants next to each other."""
     found: dict[str, list[tuple[PackageView, TrialView]]] = {}
-    trials = [(package, trial) for package in packages for trial in package.trials]
-    # Numbered through, so that ids and names are unique on a page of several packages.
-    for number, (package, trial) in enumerate(trials, start=1):
+    for package in packages:
+        for trial in sorted(package.trials, key=lambda trial: str(trial.said["variant"])):
+            found.setdefault(str(trial.said["scenario"]), []).append((package, trial))
+    # Numbered through, so that names and ids are unique on a page of several packages.
+    for number, (_, trial) in enumerate((pair for pairs in found.values() for pair in pairs), start=1):
         trial.number = number
-        found.setdefault(str(trial.said["scenario"]), []).append((package, trial))
-    for scenario, together in found.items():
-        together.sort(key=lambda pair: str(pair[1].said["variant"]))
+    for together in found.values():
         refunds = {str(package.protocol.get("refund")) for package, _ in together}
         if len(refunds) == 1:  # on common axes only where the refund is the same
             views.add_charts([trial for _, trial in together], together[0][0].protocol.get("refund", {}))
-        found[scenario] = together
     return found
 
 

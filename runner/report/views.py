@@ -104,6 +104,12 @@ class PackageView:
         return answer(self.verdict, self.approved)
 
     @property
+    def commit(self) -> str | None:
+        """The commit that the run was made from, if the package names one."""
+        code = self.environment.get("code")
+        return code.get("commit") if isinstance(code, dict) else None
+
+    @property
     def is_archive(self) -> bool:
         """Whether the package is a .tar or .tar.gz."""
         return not self.path.is_dir()
