@@ -29,6 +29,7 @@ def build_parser() -> Parser:
     from runner.local.cli import add_parser as add_local
     from runner.redact.cli import add_parser as add_redact
     from runner.report.cli import add_parser as add_report
+    from runner.watch import add_parser as add_watch
 
     parser = Parser(prog="python -m runner", description="Run trials, freeze them, ask the oracle.")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of harness faults")
@@ -59,6 +60,7 @@ def build_parser() -> Parser:
     add_local(commands)
     add_redact(commands)
     add_report(commands)
+    add_watch(commands)
     return parser
 
 
@@ -100,6 +102,10 @@ def _dispatch(args: argparse.Namespace) -> int:
         from runner.report.cli import main as report
 
         return report(args)
+    if args.command == "watch":
+        from runner.watch import main as watch
+
+        return watch(args)
     from runner.commands_run import run_command
 
     return run_command(args)
