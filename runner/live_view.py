@@ -21,7 +21,7 @@ def render(picture: Picture, now_ms: int) -> Group:
         title_justify="left",
         title_style="bold",
         box=None,
-        padding=(0, 2, 0, 0),
+        padding=(0, 1, 0, 0),
     )
     for heading, justify in (
         ("Trial", "left"),

@@ -76,11 +76,11 @@ class Progress:
     def note(self, trial: "Trial", event: dict[str, Any]) -> None:
         """A new journal event was seen."""
         attempt = f" attempt {event['attempt']}" if "attempt" in event else ""
-        line = f"{_label(trial)}: {event['seq']:>3} {event['source']:<8} {event['type']}{attempt}"
+        text = f"{event['seq']:>3} {event['source']:<8} {event['type']}{attempt}"
         with self._lock:
             self._row(trial).events += 1
-            self._picture.add_event(f"{self._elapsed()}  {line}")
-            self._line(f"{self._elapsed()}  {line}", stays=False)
+            self._picture.add_event(f"{self._elapsed()}  {trial.trial_id.rsplit('-', 1)[-1]:<3} {text}")
+            self._line(f"{self._elapsed()}  {_label(trial)}: {text}", stays=False)
 
     def waiting(self, trial: "Trial", text: str) -> None:
         """What the trial waits for now. Plain output repeats it only when its words change."""
