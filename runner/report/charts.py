@@ -4,6 +4,7 @@ Each is drawn twice, for a phone and for a desk, so that its text never has to b
 of the light theme; the page's style sheet maps each of them onto the theme in force.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,8 @@ from runner.report.story import Attempt, Story
 INK, MUTED, GRID, DAMAGE, BAR, PAPER = "#1b1f24", "#5b6470", "#dfe3e8", "#b3261e", "#c3cad2", "#ffffff"
 WIDTHS = {"narrow": 268, "wide": 420}
 DOTS, TIMEOUTS, LABEL = 40, 6, 24
-MAX_ROWS = 40
+LEDGER_HEIGHT = 170
+MAX_ROWS, ROW_HEIGHT = 40, 30
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ def end_s(story: Story) -> float:
 
 
 def ledger_chart(story: Story, axes: Frame, name: str, label: str) -> Picture:
+    """The ledger of one trial, in both widths."""
+    return _draw(ledger_layers(story, axes), name, label, LEDGER_HEIGHT)
+
+
+def ledger_layers(story: Story, axes: Frame) -> alt.LayerChart:
     """Cumulative refunds: the approved amount as a line, what lies above it shaded, timeouts marked."""
     steps, total = [{"s": axes.from_s, "v": 0.0}], 0
     for effect in story.effects:
@@ -73,7 +80,7 @@ def ledger_chart(story: Story, axes: Frame, name: str, label: str) -> Picture:
     gave_up = [story.since_s(e.at_ms) for e in story.of_type("caller_timeout_recorded")]
     many = f"first of {len(gave_up)} timeouts" if len(gave_up) > TIMEOUTS else "caller gives up"
     timeouts = [{"s": at_s, "label": f"{many}, {at_s:.1f} s"} for at_s in gave_up[:TIMEOUTS]]
-    return _draw(_ledger_layers(steps, dots, timeouts, axes), name, label, 170)
+    return _ledger_layers(steps, dots, timeouts, axes)
 
 
 def _ledger_layers(steps: list, dots: list, timeouts: list, axes: Frame) -> alt.LayerChart:
@@ -159,22 +166,25 @@ def _rule(rows: list[dict[str, Any]], channel: str, encoding: Any) -> alt.Chart:
 
 
 def attempts_chart(attempts: list[tuple[int, Attempt]], deadline_ms: int, name: str, label: str) -> Picture:
+    """Every attempt of every trial, given with its trial's number, in both widths."""
+    height = ROW_HEIGHT * min(len(attempts), MAX_ROWS)
+    return _draw(attempt_layers(attempts, deadline_ms), name, label, height)
+
+
+def attempt_layers(attempts: list[tuple[int, Attempt]], deadline_ms: int) -> alt.LayerChart:
     """One bar for each attempt, from dispatch to its end, against the caller's deadline."""
     longest = max([deadline_ms, *(a.elapsed_ms or 0 for _, a in attempts)])
-    rows = []
-    for order, (trial, attempt) in enumerate(attempts[:MAX_ROWS]):
-        known = attempt.elapsed_ms is not None
-        rows.append(
-            {
-                "order": order,
-                "row": f"trial {trial} · #{attempt.number}",
-                "ms": attempt.elapsed_ms or 0,
-                "label": f"{attempt.outcome}, {attempt.elapsed_ms:,} ms" if known else attempt.outcome,
-                "inside": (attempt.elapsed_ms or 0) > longest * 0.55,
-                "answered": attempt.outcome == "answered",
-            }
-        )
-    return _draw(_attempt_layers(rows, deadline_ms, longest), name, label, 30 * len(rows))
+    rows = [
+        {
+            "row": f"trial {trial} · #{a.number}",
+            "ms": a.elapsed_ms or 0,
+            "label": a.outcome if a.elapsed_ms is None else f"{a.outcome}, {a.elapsed_ms:,} ms",
+            "inside": (a.elapsed_ms or 0) > longest * 0.55,
+            "answered": a.outcome == "answered",
+        }
+        for trial, a in attempts[:MAX_ROWS]
+    ]
+    return _attempt_layers(rows, deadline_ms, longest)
 
 
 def _attempt_layers(rows: list[dict[str, Any]], deadline_ms: int, longest: int) -> alt.LayerChart:
@@ -217,28 +227,39 @@ def _attempt_layers(rows: list[dict[str, Any]], deadline_ms: int, longest: int) 
 
 
 def _draw(layers: alt.LayerChart, name: str, label: str, height: int) -> Picture:
-    pictures = {}
-    for size, width in WIDTHS.items():
-        chart = (
-            layers.properties(width=width, height=height, padding=4)
-            .configure(font="sans-serif", background="#00000000")
-            .configure_view(stroke=None)
-            .configure_axis(
-                labelColor=MUTED,
-                titleColor=MUTED,
-                titleFontWeight="normal",
-                titleFontSize=12,
-                labelFontSize=12,
-                gridColor=GRID,
-                domainColor=MUTED,
-                tickColor=MUTED,
-                labelLimit=140,
-                titlePadding=8,
-            )
-            .configure_text(fontSize=12)
+    spec = specification(layers.properties(height=height, padding=4))
+    return Picture(
+        **{
+            size: svg.render(json.dumps({**spec, "width": width}), f"{name}-{size}", label)
+            for size, width in WIDTHS.items()
+        }
+    )
+
+
+def specification(chart: Any, validate: bool = False) -> dict[str, Any]:
+    """The chart as Vega-Lite. Validating takes longer than drawing, so only the tests do it."""
+    return styled(chart).to_dict(validate=validate)
+
+
+def styled(chart: Any) -> Any:
+    """The look that all charts share."""
+    return (
+        chart.configure(font="sans-serif", background="#00000000")
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=MUTED,
+            titleColor=MUTED,
+            titleFontWeight="normal",
+            titleFontSize=12,
+            labelFontSize=12,
+            gridColor=GRID,
+            domainColor=MUTED,
+            tickColor=MUTED,
+            labelLimit=140,
+            titlePadding=8,
         )
-        pictures[size] = svg.render(chart.to_json(), f"{name}-{size}", label)
-    return Picture(**pictures)
+        .configure_text(fontSize=12)
+    )
 
 
 def _data(rows: list[dict[str, Any]]) -> alt.Data:

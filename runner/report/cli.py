@@ -19,6 +19,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
         "--compare", action="store_true", help="put the variants of all packages side by side"
     )
     parser.add_argument("--index", action="store_true", help="make a page of all runs under runs/")
+    parser.add_argument("--picture", action="store_true", help="draw the ledgers as one SVG, for a README")
     parser.add_argument(
         "--out", metavar="FILE", type=Path, help="where to write it (default: beside the package)"
     )
@@ -35,34 +36,37 @@ def main(args: argparse.Namespace) -> int:
     if args.index:
         runs = runs_dir()
         out = args.out or runs / "index.html"
-        html = pages.index_page(runs, out.resolve().parent)
+        text = pages.index_page(runs, out.resolve().parent)
+    elif args.picture:
+        out = args.out or default_out(args.packages[0], ".svg")
+        text = pages.picture_file(args.packages[0])
     elif args.compare:
         out = args.out or Path("comparison.html")
-        html = pages.comparison_page(args.packages)
+        text = pages.comparison_page(args.packages)
     else:
         out = args.out or default_out(args.packages[0])
-        html = pages.report_page(args.packages[0])
-    write(out, html)
+        text = pages.report_page(args.packages[0])
+    write(out, text)
     print(out)
     if args.open and not webbrowser.open(out.resolve().as_uri()):
         print("no browser could be opened; open the file yourself", file=sys.stderr)
     return EXIT_OK
 
 
-def default_out(package: Path) -> Path:
+def default_out(package: Path, ending: str = ".html") -> Path:
     """Beside the package, never inside it: a file more would break its integrity."""
     package = package.resolve()
-    return package.with_name(package.name + ".html")
+    return package.with_name(package.name + ending)
 
 
-def write(out: Path, html: str) -> None:
+def write(out: Path, text: str) -> None:
     """Write the page whole or not at all."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=out.parent, prefix=f".{out.name}.", delete=False
         ) as file:
-            file.write(html)
+            file.write(text)
         Path(file.name).chmod(0o644)
         Path(file.name).replace(out)
     except OSError as error:
@@ -72,8 +76,10 @@ def write(out: Path, html: str) -> None:
 
 
 def _refuse_bad_flags(args: argparse.Namespace) -> None:
-    if args.index and (args.packages or args.compare):
-        raise UsageError("--index shows every run", expected="no PACKAGE and no --compare beside it")
+    if args.index + args.compare + args.picture > 1:
+        raise UsageError("one page at a time", expected="only one of --compare, --index and --picture")
+    if args.index and args.packages:
+        raise UsageError("--index shows every run", expected="no PACKAGE beside it")
     if not args.index and not args.packages:
         raise UsageError("nothing to report on", expected="a PACKAGE, or --index for all runs")
     if len(args.packages) > 1 and not args.compare:

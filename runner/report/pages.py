@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.errors import LabError
 from runner.oracle_command import ask
-from runner.report import page, views
+from runner.report import page, picture, views
 from runner.report.views import PackageView, TrialView
 
 
@@ -15,11 +15,16 @@ def report_page(package: Path) -> str:
     return page.render("report.html", p=views.view(package, ask("judge", package)), limits=views)
 
 
+def picture_file(package: Path) -> str:
+    """One SVG of a package's ledgers."""
+    return picture.draw(views.view(package, ask("judge", package)))
+
+
 def comparison_page(packages: list[Path]) -> str:
     """Variants side by side, one row for each scenario; the oracle says whether they may be compared."""
     compared = ask("compare", *packages)
-    shown = [views.view(package, ask("judge", package)) for package in packages]
-    grades = {package.verdict["grade"] for package in shown}
+    shown = [views.view(package, ask("judge", package), draw=False) for package in packages]
+    grades = {package.grade for package in shown}
     return page.render(
         "compare.html",
         compared=compared,
@@ -39,10 +44,13 @@ def _by_scenario(packages: list[PackageView]) -> dict[str, list[tuple[PackageVie
     # Numbered through, so that names and ids are unique on a page of several packages.
     for number, (_, trial) in enumerate((pair for pairs in found.values() for pair in pairs), start=1):
         trial.number = number
-    for together in found.values():
-        refunds = {str(package.protocol.get("refund")) for package, _ in together}
-        if len(refunds) == 1:  # on common axes only where the refund is the same
-            views.add_charts([trial for _, trial in together], together[0][0].protocol.get("refund", {}))
+    # Trials share their axes where the refund is the same.
+    refunds: dict[str, list[PackageView]] = {}
+    for package in packages:
+        refunds.setdefault(str(package.protocol.get("refund")), []).append(package)
+    for alike in refunds.values():
+        trials = [trial for package in alike for trial in package.trials]
+        views.add_charts(trials, alike[0].protocol.get("refund", {}))
     return found
 
 

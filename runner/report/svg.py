@@ -18,13 +18,22 @@ KEPT = re.compile(
 ElementTree.register_namespace("", NAMESPACE)
 
 
-def render(spec: str, name: str, label: str) -> str:
-    """Return the chart as one `<svg role="img">`; `name` makes its ids unique, `label` is read aloud."""
+def render(spec: str, name: str, label: str, style: str = "") -> str:
+    """Return the chart as one `<svg role="img">`; `name` makes its ids unique, `label` is read aloud.
+
+    Inside a page it takes the page's width and styles; with `style` it stands alone, at its own size.
+    """
     root = ElementTree.fromstring(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
     _clean(root, name)
-    width, height = root.attrib.pop("width"), root.attrib.pop("height")
-    root.attrib.update({"viewBox": f"0 0 {width} {height}", "role": "img", "aria-label": label})
-    root[:] = [child for child in root if not child.tag.endswith("}rect")]  # the white background
+    root[:] = [child for child in root if not child.tag.endswith("}rect")]  # the background
+    root.set("role", "img")
+    root.set("aria-label", label)
+    if style:
+        sheet = ElementTree.Element(f"{{{NAMESPACE}}}style")
+        sheet.text = style
+        root.insert(0, sheet)
+    else:
+        root.set("viewBox", f"0 0 {root.attrib.pop('width')} {root.attrib.pop('height')}")
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -24,6 +24,7 @@ class TrialView:
     number: int
     said: dict[str, Any]  # what the oracle says
     story: Story
+    axes: Frame | None = None
     ledger: Picture | None = None
     ledger_note: str = ""
     key_lines: list[Line] = field(default_factory=list)
@@ -77,9 +78,14 @@ class PackageView:
         return self.verdict["package"]["id"] or "not known"
 
     @property
+    def grade(self) -> str | None:
+        """Where it was made; a package whose bytes have changed does not say so either."""
+        return self.verdict["grade"] if self.intact else None
+
+    @property
     def emulated(self) -> bool:
         """Anything that is not proven to be AWS counts as emulated."""
-        return self.verdict["grade"] != "aws"
+        return self.grade != "aws"
 
     @property
     def approved(self) -> str:
@@ -115,8 +121,8 @@ class PackageView:
         return not self.path.is_dir()
 
 
-def view(path: Path, verdict: dict[str, Any]) -> PackageView:
-    """Read what the page shows of a package that the oracle has just judged."""
+def view(path: Path, verdict: dict[str, Any], draw: bool = True) -> PackageView:
+    """Read what the page shows of a package that the oracle has just judged; `draw` adds the charts."""
     shown = PackageView(path, verdict)
     if not shown.intact:
         return shown
@@ -128,8 +134,10 @@ def view(path: Path, verdict: dict[str, Any]) -> PackageView:
     for number, said in enumerate(verdict["trials"], start=1):
         shown.trials.append(TrialView(number, said, read_story(evidence, said)))
     _add_lines(shown.trials)
-    add_charts(shown.trials, shown.protocol.get("refund", {}))
     shown.attempts = [(t.number, attempt) for t in shown.trials for attempt in t.story.attempts()]
+    if not draw:
+        return shown
+    add_charts(shown.trials, shown.protocol.get("refund", {}))
     if shown.attempts and shown.deadline_ms is not None:
         label = f"Bar chart of {len(shown.attempts)} attempts against a deadline of {shown.deadline_ms} ms"
         shown.attempts_chart = charts.attempts_chart(shown.attempts, shown.deadline_ms, "attempts", label)
@@ -146,11 +154,12 @@ def add_charts(trials: list[TrialView], refund: dict[str, Any]) -> None:
         axes = charts.frame([trial.story for trial in together], refund)
         axes = Frame(axes.from_s, axes.until_s, _top(drawn, refund), axes.approved_minor, axes.currency)
         for trial in together:
+            trial.axes = axes
             label = (
                 f"Trial {trial.number}: cumulative refunds in the ledger, "
                 f"{len(trial.story.effects)} transactions, table below"
             )
-            trial.ledger = charts.ledger_chart(trial.story, axes, f"ledger-{trial.number}", label)
+            trial.ledger = charts.ledger_chart(trial.story, trial.axes, f"ledger-{trial.number}", label)
 
 
 def _top(trials: list[TrialView], refund: dict[str, Any]) -> int:
