@@ -67,8 +67,10 @@ class Picture:
 def load(folder: Path) -> Picture | None:
     """Return the picture in a run's folder, or None if there is none of this version."""
     try:
-        document: dict[str, Any] = json.loads((folder / NAME).read_bytes())
+        document: Any = json.loads((folder / NAME).read_bytes())
     except (OSError, ValueError):
+        return None
+    if not isinstance(document, dict):
         return None
     if (document.pop("format", None), document.pop("version", None)) != (FORMAT, VERSION):
         return None

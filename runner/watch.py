@@ -123,4 +123,8 @@ def show_result(folder: Path, pid: int, clock: SystemClock) -> None:
         if clock.monotonic() > limit:
             raise LabError(f"run {folder.name} ended without a result", next_step="look at its own terminal")
         clock.sleep(POLL_S)
-    Console().print(results.table(json.loads((folder / "result.json").read_bytes())))
+    result = json.loads((folder / "result.json").read_bytes())
+    console = Console()
+    console.print(results.table(result))
+    for line in results.beliefs(result):
+        console.print(line, soft_wrap=True, highlight=False)
