@@ -3,6 +3,7 @@
 from runner.protocol_relations import CURRENCY_EXPONENTS
 
 SYMBOLS = {"BRL": "R$", "USD": "US$", "EUR": "€"}
+NO_BREAK = "\u00a0"
 
 
 def money(minor: int | None, currency: str | None) -> str:
@@ -13,3 +14,8 @@ def money(minor: int | None, currency: str | None) -> str:
     whole, part = divmod(minor, 10**exponent)
     text = f"{whole}.{part:0{exponent}d}" if exponent else str(whole)
     return f"{SYMBOLS.get(currency, currency)} {text}"
+
+
+def unbroken(minor: int | None, currency: str | None) -> str:
+    """The same for a page, where a line may not end between sign and amount."""
+    return money(minor, currency).replace(" ", NO_BREAK)

@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 from typing import Any
 
-from runner.money import money
+from runner.money import unbroken
 
 SUCCEEDED = "SUCCEEDED"
-NO_BREAK = "\u00a0"  # between a currency sign and its amount
 
 
 def question(protocol: dict[str, Any]) -> str:
     """The question, with the numbers of the protocol that ran."""
     refund, deadline_ms = protocol.get("refund", {}), protocol.get("caller", {}).get("deadline_ms")
-    amount = money(refund.get("approved_minor"), refund.get("currency")).replace(" ", NO_BREAK)
+    amount = unbroken(refund.get("approved_minor"), refund.get("currency"))
     seconds = f"{deadline_ms / 1000:g} s" if isinstance(deadline_ms, int) else "its deadline"
     return (
         f"A refund of {amount} is approved. The provider commits it and the answer is lost; the caller "
@@ -58,7 +57,7 @@ def _passed(trials: list[dict[str, Any]]) -> str:
 
 
 def _amounts(trials: list[dict[str, Any]]) -> str:
-    return _words(sorted({money(t["refunded_minor"], t["currency"]).replace(" ", NO_BREAK) for t in trials}))
+    return _words(sorted({unbroken(t["refunded_minor"], t["currency"]) for t in trials}))
 
 
 def _cells(trials: list[dict[str, Any]]) -> str:

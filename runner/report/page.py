@@ -10,8 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from runner.money import money
-from runner.report.answer import NO_BREAK
+from runner.money import unbroken
 from runner.report.timeline import utc
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -39,7 +38,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        money=lambda minor, currency: money(minor, currency).replace(" ", NO_BREAK),
+        money=unbroken,
         utc=lambda at_ms: utc(at_ms, date=True),
         svg=Markup,
         yesno=_yesno,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from runner.money import money
+from runner.money import unbroken
 from runner.report.story import KEY_EVENTS, MINOR_HISTORY, Event, Story
 
 GAP_S = 10  # a longer silence gets a row of its own: it is where the retry waits
@@ -66,7 +66,9 @@ def _remark(story: Story, event: Event) -> str:
     if event.type == "provider_commit_confirmed":
         effect = next((e for e in story.effects if e.transaction_id == row.get("transaction_id")), None)
         return (
-            f"{money(effect.amount_minor, effect.currency)} in the ledger" if effect else "not in the ledger"
+            f"{unbroken(effect.amount_minor, effect.currency)} in the ledger"
+            if effect
+            else "not in the ledger"
         )
     if event.type == "caller_timeout_recorded":
         return f"{elapsed} ms without an answer"

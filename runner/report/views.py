@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.money import money
+from runner.money import unbroken
 from runner.report import charts
-from runner.report.answer import NO_BREAK, answer, question
+from runner.report.answer import answer, question
 from runner.report.charts import Frame, Picture
 from runner.report.evidence import Evidence
 from runner.report.story import Attempt, Story, read_story
@@ -91,7 +91,7 @@ class PackageView:
     def approved(self) -> str:
         """The approved amount, for people."""
         refund = self.protocol.get("refund", {})
-        return money(refund.get("approved_minor"), refund.get("currency")).replace(" ", NO_BREAK)
+        return unbroken(refund.get("approved_minor"), refund.get("currency"))
 
     @property
     def deadline_ms(self) -> int | None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from runner.money import money
+from runner.report import pages
 from tests.report import packages
 from tests.report.conftest import MADE
 
@@ -79,6 +80,21 @@ def test_no_page_says_asks_or_overflows(browser, shown, name):
             assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
             assert page.evaluate(CLIPPED) == []
             assert page.evaluate("document.scripts.length") == 0
+            assert page.noise == []
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
+def test_comparison_and_index_are_as_quiet(browser, shown, tmp_path, viewport):
+    runs = shown("four").package.parents[1]
+    for name, text in (
+        ("comparison", pages.comparison_page([shown("hostile_text").package])),
+        ("index", pages.index_page(runs, runs)),
+    ):
+        file = tmp_path / f"{name}.html"
+        file.write_text(text, encoding="utf-8")
+        with opened(browser, file.as_uri(), viewport) as page:
+            assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"], name
+            assert page.evaluate(CLIPPED) == []
             assert page.noise == []
 
 

@@ -54,6 +54,7 @@ class Nesting(HTMLParser):
             self.wrong.append((tag, self.open[-3:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_every_page_is_small_well_nested_and_holds_nothing_active(shown, name):
     page = Nesting(shown(name).html)
@@ -77,6 +78,7 @@ def test_every_page_is_small_well_nested_and_holds_nothing_active(shown, name):
     assert anchors <= set(ids)
 
 
+@pytest.mark.slow
 def test_the_policy_allows_the_pages_own_style_and_nothing_else(shown):
     text = shown("hostile_text").html
     style = re.search(r"<style>(.*?)</style>", text, re.S).group(1)
@@ -102,12 +104,14 @@ def test_no_trials_is_said_and_no_chart_is_drawn(shown):
     assert "<svg" not in shown("no_trials").html
 
 
+@pytest.mark.slow
 def test_five_hundred_events_are_cut_and_counted(shown):
     page = shown("many_events")
     assert page.html.count("<tr") < views.PAGE_LINES + 400
     assert "Only the first 40 are drawn." in page.html
 
 
+@pytest.mark.slow
 def test_long_ids_are_cut_and_their_length_is_said(shown):
     assert packages.LONG not in shown("long_ids").html
     assert f"({len(packages.LONG)} characters)" in shown("long_ids").html
@@ -205,6 +209,7 @@ def test_a_ledger_that_does_not_add_up_to_the_oracles_figure_is_not_drawn(shown)
     assert "do not add up" in package.trials[0].ledger_note
 
 
+@pytest.mark.slow
 def test_every_chart_is_valid_vega_lite(shown):
     """The page itself leaves validation out, because it takes longer than drawing."""
     page = shown("four")
@@ -233,6 +238,7 @@ def test_bytes_that_change_after_the_verdict_end_the_report(tmp_path):
         evidence.read("run.json")
 
 
+@pytest.mark.slow
 def test_an_archive_gives_the_same_figures_as_its_folder(tmp_path):
     path = packages.only_control().write(tmp_path)
     archive = tmp_path / "copy.tar.gz"
@@ -253,6 +259,7 @@ def test_what_the_page_tells_a_reader_to_run_works(shown):
     assert done.stdout.split() == [page.package.name, "index.json"]
 
 
+@pytest.mark.slow
 def test_variants_stand_side_by_side_with_the_oracles_eligibility(tmp_path):
     path = packages.only_control().write(tmp_path)
     text = pages.comparison_page([path])
@@ -288,6 +295,7 @@ def test_the_index_lists_every_run_with_its_verdict(tmp_path):
     assert "nothing was frozen yet" in text and "integrity broken: not judged" in text
 
 
+@pytest.mark.slow
 def test_a_picture_stands_alone(tmp_path):
     path = packages.package_with(packages.treatment).write(tmp_path)
     root = ElementTree.fromstring(pages.picture_file(path))
@@ -303,6 +311,7 @@ def _structure(text: str):
     return [(element.tag, element.text) for element in ElementTree.fromstring(text).iter()]
 
 
+@pytest.mark.slow
 def test_the_readmes_picture_is_what_its_command_draws(tmp_path):
     """Regenerate: python -m runner report docs/study-1-emulated/study-1-evidence.tar.gz --picture \
     --out docs/refunds.svg
