@@ -37,16 +37,6 @@ class TrialView:
         return f"trial-{self.number}"
 
     @property
-    def findings(self) -> list[dict[str, Any]]:
-        """The first findings; `findings_cut` counts the others."""
-        return self.said["findings"][:FINDINGS]
-
-    @property
-    def findings_cut(self) -> int:
-        """How many findings are not shown."""
-        return max(0, len(self.said["findings"]) - FINDINGS)
-
-    @property
     def unrun(self) -> list[str]:
         """Rules that gave no answer, which is why a verdict may be indeterminate."""
         answered = ("held", "broken", "not applicable")

@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from oracle.judge import judge_path
 from runner.cli import main
 from runner.errors import EXIT_OK, EXIT_USAGE, LabError
 from runner.oracle_command import ask
-from runner.report import charts, pages, svg, views
+from runner.report import charts, page, pages, svg, views
 from runner.report.answer import answer
 from runner.report.evidence import Evidence
-from runner.report.page import _shown
 from runner.report.timeline import lines
 from tests.oracle.builder import reindex, write
 from tests.report import packages
@@ -57,10 +57,10 @@ class Nesting(HTMLParser):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_every_page_is_small_well_nested_and_holds_nothing_active(shown, name):
-    page = Nesting(shown(name).html)
+    made = Nesting(shown(name).html)
     assert len(shown(name).html.encode()) < LARGEST_PAGE
-    assert (page.open, page.wrong) == ([], [])
-    assert {tag for tag, _ in page.seen} & {
+    assert (made.open, made.wrong) == ([], [])
+    assert {tag for tag, _ in made.seen} & {
         "script",
         "img",
         "iframe",
@@ -69,7 +69,7 @@ def test_every_page_is_small_well_nested_and_holds_nothing_active(shown, name):
         "base",
         "form",
     } == set()
-    attributes = [(key, value) for _, attrs in page.seen for key, value in attrs.items()]
+    attributes = [(key, value) for _, attrs in made.seen for key, value in attrs.items()]
     assert [key for key, _ in attributes if key.startswith("on") or key in ("style", "src", "srcset")] == []
     assert [v for k, v in attributes if k in ("href", "xlink:href") and not v.startswith("#")] == []
     ids = [value for key, value in attributes if key == "id"]
@@ -104,11 +104,28 @@ def test_no_trials_is_said_and_no_chart_is_drawn(shown):
     assert "<svg" not in shown("no_trials").html
 
 
+BAD = sorted(path.parent for path in (PROJECT / "tests/golden/bad").glob("*/expected.json"))
+
+
+@pytest.mark.parametrize("folder", BAD, ids=lambda folder: folder.name)
+def test_every_bad_package_has_a_page_that_names_what_is_wrong(folder):
+    (package,) = (path for path in folder.iterdir() if path.name != "expected.json")
+    package = package if (package / "index.json").exists() or package.is_file() else next(package.iterdir())
+    verdict = judge_path(package).as_json()
+    shown = views.view(package, verdict, draw=False)
+    text = html.unescape(page.render("report.html", p=shown, limits=views))
+    parts = [verdict, verdict["probe"] or {}, *verdict["trials"]] if shown.intact else [verdict["integrity"]]
+    codes = {finding["code"] for part in parts for finding in part.get("findings", ())}
+    assert folder.name.partition("_")[0] in codes
+    assert {code for code in codes if f">{code}</code>" not in text} == set()
+    assert ("<table" in text) == shown.intact
+
+
 @pytest.mark.slow
 def test_five_hundred_events_are_cut_and_counted(shown):
-    page = shown("many_events")
-    assert page.html.count("<tr") < views.PAGE_LINES + 400
-    assert "Only the first 40 are drawn." in page.html
+    made = shown("many_events")
+    assert made.html.count("<tr") < views.PAGE_LINES + 400
+    assert "Only the first 40 are drawn." in made.html
 
 
 @pytest.mark.slow
@@ -128,7 +145,7 @@ def test_long_ids_are_cut_and_their_length_is_said(shown):
     ],
 )
 def test_unseen_characters_become_visible(value, expected):
-    assert _shown(value) == expected
+    assert page._shown(value) == expected
 
 
 def said(verdict, *trials, ok=True):
@@ -178,8 +195,8 @@ def test_the_answer_follows_the_verdicts(case):
 
 
 def test_the_timeline_joins_journal_and_durable_history_like_the_article(shown):
-    page = shown("four")
-    package = views.view(page.package, page.verdict)
+    made = shown("four")
+    package = views.view(made.package, made.verdict)
     (durable,) = [t for t in package.trials if t.said["trial_id"] == "treatment-durable"]
     told = [(line.number, line.source, line.type) for line in lines(durable.story, keys_only=True)]
     journal = [entry for entry in told if entry[1] != "durable"]
@@ -201,10 +218,10 @@ def test_the_timeline_joins_journal_and_durable_history_like_the_article(shown):
 
 
 def test_a_ledger_that_does_not_add_up_to_the_oracles_figure_is_not_drawn(shown):
-    page = shown("four")
-    verdict = json.loads(json.dumps(page.verdict))
+    made = shown("four")
+    verdict = json.loads(json.dumps(made.verdict))
     verdict["trials"][0]["refunded_minor"] += 1
-    package = views.view(page.package, verdict)
+    package = views.view(made.package, verdict)
     assert [trial.ledger is None for trial in package.trials] == [True, False, False, False]
     assert "do not add up" in package.trials[0].ledger_note
 
@@ -212,8 +229,8 @@ def test_a_ledger_that_does_not_add_up_to_the_oracles_figure_is_not_drawn(shown)
 @pytest.mark.slow
 def test_every_chart_is_valid_vega_lite(shown):
     """The page itself leaves validation out, because it takes longer than drawing."""
-    page = shown("four")
-    package = views.view(page.package, page.verdict)
+    made = shown("four")
+    package = views.view(made.package, made.verdict)
     layers = [charts.ledger_layers(trial.story, trial.axes) for trial in package.trials[2:]]
     for layer in [*layers, charts.attempt_layers(package.attempts, package.deadline_ms)]:
         assert charts.specification(layer, validate=True)["$schema"].endswith("/v6.4.1.json")
@@ -251,12 +268,12 @@ def test_an_archive_gives_the_same_figures_as_its_folder(tmp_path):
 
 def test_what_the_page_tells_a_reader_to_run_works(shown):
     """The commands are taken from the page itself."""
-    page = shown("four")
-    (commands,) = re.findall(r"<code>(cd PACKAGE.*?)</code>", page.html, re.S)
-    commands = html.unescape(commands).replace("cd PACKAGE", f"cd {page.package}")
+    made = shown("four")
+    (commands,) = re.findall(r"<code>(cd PACKAGE.*?)</code>", made.html, re.S)
+    commands = html.unescape(commands).replace("cd PACKAGE", f"cd {made.package}")
     done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", commands], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.split() == [page.package.name, "index.json"]
+    assert done.stdout.split() == [made.package.name, "index.json"]
 
 
 @pytest.mark.slow
