@@ -15,6 +15,7 @@ from runner.report.timeline import Line, lines
 # A page stays under 1.5 MB whatever a package holds; what is cut is counted and said.
 KEY_LINES, ALL_LINES, PAGE_LINES = 60, 600, 2000
 FINDINGS, FILES, CHARTS = 20, 200, 12
+LONGEST_WORD = 20
 
 
 @dataclass
@@ -35,6 +36,14 @@ class TrialView:
     def anchor(self) -> str:
         """A safe id for links: never text from the package."""
         return f"trial-{self.number}"
+
+    @property
+    def long(self) -> bool:
+        """Whether a text is so long that the table may break it anywhere."""
+        return any(
+            len(str(self.said[key])) > LONGEST_WORD
+            for key in ("scenario", "variant", "currency", "processing")
+        )
 
     @property
     def unrun(self) -> list[str]:
