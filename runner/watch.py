@@ -90,7 +90,7 @@ def _next(folder: Path, before: Picture) -> Picture:
             f"run {folder.name} was left by its process without an end",
             expected=f"process {picture.pid} to be alive",
             found="it is gone",
-            next_step="what it had frozen or sent is still there; do not run again before it is closed",
+            next_step=f"python -m runner resume {folder.name}",
         )
     return picture
 
