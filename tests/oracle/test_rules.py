@@ -195,6 +195,14 @@ def test_an_empty_ledger_has_no_effects():
     assert Ledger().effects() == []
 
 
+def test_an_unreadable_line_in_the_diagnostics_bars_a_pass():
+    package = package_with(control)
+    package.docs["trials/control-conventional/logs.jsonl"] = b""
+    assert found(package)[0] == "pass"
+    package.docs["trials/control-conventional/logs.jsonl"] = b'{"half":'
+    assert found(package)[::2] == ("indeterminate", {"J04"})
+
+
 # -- a package that is not sound ------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "path, steps, value",
