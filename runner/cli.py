@@ -26,6 +26,7 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> Parser:
     """Return the parser of every command."""
+    from runner.commands_audit import add_parser as add_audit
     from runner.local.cli import add_parser as add_local
     from runner.redact.cli import add_parser as add_redact
     from runner.report.cli import add_parser as add_report
@@ -61,6 +62,7 @@ def build_parser() -> Parser:
     add_redact(commands)
     add_report(commands)
     add_watch(commands)
+    add_audit(commands)
     return parser
 
 
@@ -106,6 +108,10 @@ def _dispatch(args: argparse.Namespace) -> int:
         from runner.watch import main as watch
 
         return watch(args)
+    if args.command in ("audit", "cleanup"):
+        from runner.commands_audit import main as audit
+
+        return audit(args)
     from runner.commands_run import run_command
 
     return run_command(args)

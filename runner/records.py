@@ -20,6 +20,17 @@ MARKERS = {
     "ListDurableExecutionsByFunction": ("Marker", "NextMarker"),
     "GetDurableExecutionHistory": ("Marker", "NextMarker"),
     "FilterLogEvents": ("nextToken", "nextToken"),
+    "DescribeLogGroups": ("nextToken", "nextToken"),
+    "GetResources": ("PaginationToken", "PaginationToken"),
+    "ListAliases": ("Marker", "NextMarker"),
+    "ListEventSourceMappings": ("Marker", "NextMarker"),
+    "ListFunctions": ("Marker", "NextMarker"),
+    "ListLayers": ("Marker", "NextMarker"),
+    "ListLayerVersions": ("Marker", "NextMarker"),
+    "ListQueues": ("NextToken", "NextToken"),
+    "ListRoles": ("Marker", "Marker"),
+    "ListStreams": ("ExclusiveStartStreamArn", "LastEvaluatedStreamArn"),
+    "ListTables": ("ExclusiveStartTableName", "LastEvaluatedTableName"),
 }
 
 

@@ -13,12 +13,15 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from runner.errors import LabError, UsageError
+from runner.aws_errors import telling
+from runner.errors import UsageError
 from runner.names import CONVENTIONAL, DURABLE_ALIAS, GRADES, Output
 
 # Longer than any function of the lab may run, so the driver never gives up on a call that is
 # still at work and never repeats one (CASES D15).
 READ_TIMEOUT_S = 960
+
+AT_REST = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 
 
 @dataclass(frozen=True)
@@ -137,35 +140,40 @@ def find_on_aws(stack: str, protocol_name: str) -> Lab:
     Raises UsageError when it is not there (naming `cdk deploy` and `--target local`), LabError
     when AWS cannot be asked.
     """
-    client = aws_clients()
     context = "" if protocol_name == "study-1" else f" -c protocol={protocol_name}"
-    deploy = f"run `cdk deploy{context}`, or use --target local for the local cloud"
-    try:
+    with telling(f"looking for the stack {stack}"):
+        client = aws_clients()
         account = client("sts").get_caller_identity()["Account"]
-        described = client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
+        described = described_stack(client, stack)
+        region = client("cloudformation").meta.region_name
+    if described is None:
+        raise UsageError(
+            f"stack {stack} is not deployed in {region} of account {account}",
+            expected="the stack that cdk deploy makes, in the region that AWS_REGION names",
+            found="no such stack there",
+            next_step=f"run `cdk deploy{context}`, set AWS_REGION to where it is, or use --target local",
+        )
+    return lab_from_stack("aws", described, client, account)
+
+
+def described_stack(client: Callable[[str], Any], stack: str) -> dict[str, Any] | None:
+    """Return DescribeStacks' answer, or None when CloudFormation knows no such stack."""
+    try:
+        return client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
     except ClientError as error:
         details = error.response.get("Error", {})
         if details.get("Code") == "ValidationError" and "does not exist" in details.get("Message", ""):
-            raise UsageError(
-                f"stack {stack} is not deployed in {client('cloudformation').meta.region_name}",
-                expected="the stack that cdk deploy makes",
-                found="no such stack",
-                next_step=deploy,
-            ) from error
-        raise LabError(
-            "AWS refused to describe the stack",
-            expected=f"a description of {stack}",
-            found=f"{details.get('Code')}: {details.get('Message')}",
-            next_step="check the credentials and region, or use --target local",
-        ) from error
-    except BotoCoreError as error:
-        raise LabError(
-            "AWS could not be asked",
-            expected=f"a description of {stack}",
-            found=str(error),
-            next_step="check credentials, region and network, or use --target local",
-        ) from error
-    return lab_from_stack("aws", described, client, account)
+            return None
+        raise
+
+
+def after_status(status: str) -> str:
+    """Return what to do about a stack that is not at rest."""
+    if status.endswith("_IN_PROGRESS"):
+        return "wait until CloudFormation has ended it, then run again"
+    if status in ("UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"):
+        return "its last update was taken back: read the stack's events, then `cdk deploy` again"
+    return "it cannot be updated: `python -m runner cleanup --target aws --yes`, then `cdk deploy`"
 
 
 def lab_from_stack(
@@ -180,12 +188,12 @@ def lab_from_stack(
     Raises UsageError for a stack that is not at rest or lacks an output the runner needs.
     """
     status, name = described["StackStatus"], described["StackName"]
-    if status not in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"):
+    if status not in AT_REST:
         raise UsageError(
             f"stack {name} cannot be used",
             expected="CREATE_COMPLETE or UPDATE_COMPLETE",
-            found=status,
-            next_step="wait for it, or deploy it again",
+            found=f"{status} {described.get('StackStatusReason', '')}".strip(),
+            next_step=after_status(status),
         )
     outputs = {o["OutputKey"]: o["OutputValue"] for o in described.get("Outputs", [])}
     missing = [key for key in Output.all() if key not in outputs]
@@ -199,7 +207,7 @@ def lab_from_stack(
     cloudformation = client("cloudformation")
     return Lab(
         target=target,
-        grade=_grade(target, cloudformation.meta.endpoint_url),
+        grade=grade(target, cloudformation.meta.endpoint_url),
         region=cloudformation.meta.region_name,
         account=account,
         stack=name,
@@ -210,7 +218,7 @@ def lab_from_stack(
     )
 
 
-def _grade(target: str, endpoint: str) -> str:
+def grade(target: str, endpoint: str) -> str:
     """An endpoint that is not AWS's own is never graded aws, whatever the target is called."""
     host = urlparse(endpoint).hostname or ""
     real = host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))

@@ -1,0 +1,85 @@
+"""Freezing what is learnt after a package was published: an addendum that cites it (evidence/ADDENDUM.md).
+
+A package is never changed, so what an audit, a cleanup or a look at the ground finds later goes
+into a folder of its own, named by the SHA-256 of its index like a package.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.errors import UsageError
+from runner.records import Reads, canonical
+
+FORMAT, VERSION = "suc-addendum", 1
+IDENTITY = re.compile(r"^[0-9a-f]{64}$")
+
+
+def publish(
+    folder: Path, kind: str, package: str | None, documents: Mapping[str, Any], reads: Reads | None = None
+) -> Path:
+    """Write one addendum under `folder` and return its own folder; one atomic rename publishes it.
+
+    `documents` are JSON objects by role, `package` is the id of the package it is about.
+    """
+    files = {f"{role}.json": (role, canonical(document)) for role, document in documents.items()}
+    if reads is not None:
+        files["reads.jsonl"] = ("reads", reads.to_bytes())
+    listed = [
+        {"path": path, "role": role, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        for path, (role, data) in sorted(files.items())
+    ]
+    index = canonical(
+        {"format": FORMAT, "version": VERSION, "kind": kind, "package": package, "files": listed}
+    )
+    final = folder / hashlib.sha256(index).hexdigest()
+    partial = folder / f".partial-{os.getpid()}"
+    shutil.rmtree(partial, ignore_errors=True)
+    for path, data in [*((p, d) for p, (_, d) in files.items()), ("index.json", index)]:
+        _write(partial / path, data)
+    if final.exists():
+        # The same bytes were published before.
+        shutil.rmtree(partial)
+        return final
+    partial.rename(final)
+    return final
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def package_id(path: Path) -> str:
+    """Return the identity of the package at `path`. Raises UsageError when it is none."""
+    index = path / "index.json"
+    identity = hashlib.sha256(index.read_bytes()).hexdigest() if index.is_file() else None
+    if identity is None or path.resolve().name != identity:
+        raise UsageError(
+            f"{path} is not a published package",
+            expected="a folder named by the SHA-256 of its index.json",
+            found=identity or "no index.json in it",
+            next_step="give the folder that the run printed as `package:`",
+        )
+    return identity
+
+
+def newest_package(runs: Path, target: str, protocol_name: str) -> str | None:
+    """Return the id of the newest package of a target and protocol under `runs`, if there is one."""
+    found = []
+    for index in runs.glob("*/*/index.json"):
+        run = index.parent / "run.json"
+        if not IDENTITY.match(index.parent.name) or not run.is_file():
+            continue
+        told = json.loads(run.read_bytes())
+        if (told.get("target"), told.get("protocol")) == (target, protocol_name):
+            found.append((told["started_at_ms"], index.parent.name))
+    return max(found)[1] if found else None
