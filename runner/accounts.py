@@ -40,8 +40,9 @@ def opened(target: str, protocol: Protocol) -> Account:
         return _local(name, protocol.name)
     with telling("asking who we are"):
         client = aws_clients()
-        account = client("sts").get_caller_identity()["Account"]
+        # Before STS, which answers without a region.
         meta = client("cloudformation").meta
+        account = client("sts").get_caller_identity()["Account"]
     return Account(
         "aws", grade("aws", meta.endpoint_url), meta.region_name, account, name, protocol.name, client
     )

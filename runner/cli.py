@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 
 from runner import protocol as protocols
+from runner.aws_errors import telling
 from runner.errors import EXIT_HARNESS, EXIT_USAGE, LabError
 from runner.names import SCENARIOS, TARGETS, VARIANTS
 
@@ -70,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     args = build_parser().parse_args(argv)
     try:
-        return _dispatch(args)
+        with telling(f"running {args.command}"):
+            return _dispatch(args)
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         if args.verbose:

@@ -143,9 +143,10 @@ def find_on_aws(stack: str, protocol_name: str) -> Lab:
     context = "" if protocol_name == "study-1" else f" -c protocol={protocol_name}"
     with telling(f"looking for the stack {stack}"):
         client = aws_clients()
+        # Before STS, which answers without a region.
+        region = client("cloudformation").meta.region_name
         account = client("sts").get_caller_identity()["Account"]
         described = described_stack(client, stack)
-        region = client("cloudformation").meta.region_name
     if described is None:
         raise UsageError(
             f"stack {stack} is not deployed in {region} of account {account}",
@@ -173,7 +174,7 @@ def after_status(status: str) -> str:
         return "wait until CloudFormation has ended it, then run again"
     if status in ("UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"):
         return "its last update was taken back: read the stack's events, then `cdk deploy` again"
-    return "it cannot be updated: `python -m runner cleanup --target aws --yes`, then `cdk deploy`"
+    return "it cannot be updated: take it away with `python -m runner cleanup`, then deploy it again"
 
 
 def lab_from_stack(
