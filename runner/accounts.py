@@ -35,20 +35,18 @@ def opened(target: str, protocol: Protocol) -> Account:
     Raises LabError when AWS cannot be asked, UsageError when no local cloud is up: one that a run
     brought up itself ended with everything in it.
     """
-    name = stack_name(protocol.name)
     if target == "local":
-        return _local(name, protocol.name)
+        return _local(protocol)
     with telling("asking who we are"):
         client = aws_clients()
         # Before STS, which answers without a region.
         meta = client("cloudformation").meta
         account = client("sts").get_caller_identity()["Account"]
-    return Account(
-        "aws", grade("aws", meta.endpoint_url), meta.region_name, account, name, protocol.name, client
-    )
+    name, graded = stack_name(protocol.name), grade("aws", meta.endpoint_url)
+    return Account("aws", graded, meta.region_name, account, name, protocol.name, client)
 
 
-def _local(stack: str, study: str) -> Account:
+def _local(protocol: Protocol) -> Account:
     from runner.local import launch
     from runner.local.cloud import Cloud
 
@@ -60,6 +58,11 @@ def _local(stack: str, study: str) -> Account:
             found="none; a cloud that a run brings up itself ends with the run and leaves nothing",
             next_step="python -m runner local up",
         )
-    cloud = Cloud(running)
+    return of_cloud(Cloud(running), protocol)
+
+
+def of_cloud(cloud: Any, protocol: Protocol) -> Account:
+    """Return the account of a local cloud that is up."""
     local = grade("local", cloud.endpoint)
-    return Account("local", local, cloud.region, cloud.account, stack, study, cloud.client)
+    name = stack_name(protocol.name)
+    return Account("local", local, cloud.region, cloud.account, name, protocol.name, cloud.client)

@@ -28,6 +28,7 @@ class Parser(argparse.ArgumentParser):
 def build_parser() -> Parser:
     """Return the parser of every command."""
     from runner.commands_audit import add_parser as add_audit
+    from runner.commands_doctor import add_parser as add_doctor
     from runner.local.cli import add_parser as add_local
     from runner.redact.cli import add_parser as add_redact
     from runner.report.cli import add_parser as add_report
@@ -64,6 +65,7 @@ def build_parser() -> Parser:
     add_report(commands)
     add_watch(commands)
     add_audit(commands)
+    add_doctor(commands)
     return parser
 
 
@@ -114,6 +116,10 @@ def _dispatch(args: argparse.Namespace) -> int:
         from runner.commands_audit import main as audit
 
         return audit(args)
+    if args.command == "doctor":
+        from runner.commands_doctor import main as doctor
+
+        return doctor(args)
     from runner.commands_run import run_command
 
     return run_command(args)

@@ -20,6 +20,7 @@ MARKERS = {
     "ListDurableExecutionsByFunction": ("Marker", "NextMarker"),
     "GetDurableExecutionHistory": ("Marker", "NextMarker"),
     "FilterLogEvents": ("nextToken", "nextToken"),
+    "DescribeStacks": ("NextToken", "NextToken"),
     "DescribeLogGroups": ("nextToken", "nextToken"),
     "GetResources": ("PaginationToken", "PaginationToken"),
     "ListAliases": ("Marker", "NextMarker"),

@@ -116,20 +116,21 @@ def aws_clients() -> Callable[[str], Any]:
     CASES D15) and SQS; reads and journal writes may be repeated, being idempotent.
     """
     session = boto3.Session()
-    made: dict[str, Any] = {}
+    made: dict[tuple[str, int | None], Any] = {}
 
-    def client(service: str) -> Any:
-        if service not in made:
+    def client(service: str, *, read_timeout_s: int | None = None) -> Any:
+        key = service, read_timeout_s
+        if key not in made:
             attempts = 1 if service in ("lambda", "sqs") else 4
-            made[service] = session.client(
+            made[key] = session.client(
                 service,
                 config=Config(
                     connect_timeout=5,
-                    read_timeout=READ_TIMEOUT_S if service == "lambda" else 20,
+                    read_timeout=read_timeout_s or (READ_TIMEOUT_S if service == "lambda" else 20),
                     retries={"mode": "standard", "total_max_attempts": attempts},
                 ),
             )
-        return made[service]
+        return made[key]
 
     return client
 

@@ -23,8 +23,10 @@ class Kind:
 
 
 def _stacks(ask: Asker) -> Iterator[str]:
-    # By its exact name: a stack's name is the prefix without the hyphen.
+    # The stack's own name is the prefix without the hyphen; others are the doctor's throw-away ones.
     yield ask.account.stack
+    for page in ask.pages("cloudformation", "DescribeStacks"):
+        yield from _own(ask, [stack["StackName"] for stack in page["Stacks"]])
 
 
 def _stack(ask: Asker, name: str) -> Seen:

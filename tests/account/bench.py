@@ -29,6 +29,8 @@ def refusing(code: str) -> Callable[[str, dict[str, Any]], Any]:
 
 
 def _no_stack(operation: str, request: dict[str, Any]) -> Any:
+    if "StackName" not in request:
+        return {"Stacks": []}
     raise error(operation, "ValidationError", f"Stack with id {request['StackName']} does not exist")
 
 

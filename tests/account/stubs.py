@@ -1,6 +1,6 @@
 """boto3 clients whose answers are queued with botocore's Stubber; an unexpected call is an error."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import boto3
 from botocore.config import Config
@@ -12,27 +12,33 @@ IDENTITY = {"Account": "123456789012", "UserId": "AIDAEXAMPLE", "Arn": "arn:aws:
 class Stubs:
     """`stubs("sts").add_response(...)` queues an answer, `stubs.client` is the factory of clients."""
 
+    # Making a client costs more than everything else in these tests.
+    _clients: ClassVar[dict[tuple[str, str], Any]] = {}
+    _active: ClassVar[dict[tuple[str, str], Stubber]] = {}
+
     def __init__(self, region: str = "us-east-1"):
         self._region = region
-        self._made: dict[str, tuple[Any, Stubber]] = {}
+        self._made: dict[str, Stubber] = {}
 
     def __call__(self, service: str) -> Stubber:
         if service not in self._made:
-            client = boto3.client(
-                service,
-                region_name=self._region,
-                aws_access_key_id="testing",
-                aws_secret_access_key="testing",
-                config=Config(retries={"total_max_attempts": 1}),
-            )
-            stubber = Stubber(client)
-            stubber.activate()
-            self._made[service] = client, stubber
-        return self._made[service][1]
+            key = service, self._region
+            if key not in self._clients:
+                self._clients[key] = boto3.client(
+                    service,
+                    region_name=self._region,
+                    aws_access_key_id="testing",
+                    aws_secret_access_key="testing",
+                    config=Config(retries={"total_max_attempts": 1}),
+                )
+            if key in self._active:
+                self._active[key].deactivate()
+            self._made[service] = self._active[key] = Stubber(self._clients[key])
+            self._made[service].activate()
+        return self._made[service]
 
     def client(self, service: str) -> Any:
-        self(service)
-        return self._made[service][0]
+        return self(service).client
 
     def known(self) -> "Stubs":
         """Answer who we are."""
@@ -40,5 +46,5 @@ class Stubs:
         return self
 
     def all_asked(self) -> None:
-        for _, stubber in self._made.values():
+        for stubber in self._made.values():
             stubber.assert_no_pending_responses()

@@ -7,7 +7,7 @@ import pytest
 from runner.audit.finding import Status
 from runner.audit.kinds import CARRIED, KINDS
 from runner.audit.passes import TAGGING
-from tests.account.bench import STACK, Bench, refusing, statuses
+from tests.account.bench import EMPTY, STACK, Bench, refusing, statuses
 
 TABLE, QUEUE, LOGS = "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Logs::LogGroup"
 STREAM = "AWS::DynamoDB::Stream"
@@ -248,10 +248,29 @@ def test_a_tagged_resource_of_an_unknown_kind_is_unknown(bench: Bench, arn):
 
 def test_a_stack_being_deleted_is_asked_again(bench: Bench):
     states = iter(["DELETE_IN_PROGRESS", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"])
-    bench.answers["DescribeStacks"] = lambda *_: {"Stacks": [{"StackStatus": next(states)}]}
+
+    def describe(_operation, request):
+        return {"Stacks": [{"StackStatus": next(states)}] if request else []}
+
+    bench.answers["DescribeStacks"] = describe
     found = bench.audit()
     assert len(found.passes) == 3
     assert found.clean
+
+
+def test_a_throw_away_stack_of_the_doctor_is_found(bench: Bench):
+    ground = {"StackName": f"{STACK}-ground-abc123", "StackStatus": "CREATE_COMPLETE"}
+
+    def describe(operation, request):
+        if request.get("StackName") == STACK:
+            return EMPTY["DescribeStacks"](operation, request)
+        return {"Stacks": [ground, {"StackName": "SucStudy10", "StackStatus": "CREATE_COMPLETE"}]}
+
+    bench.answers["DescribeStacks"] = describe
+    assert statuses(bench.audit(), "AWS::CloudFormation::Stack") == {
+        STACK: "GONE",
+        ground["StackName"]: "PRESENT",
+    }
 
 
 def test_every_answer_is_kept_raw(bench: Bench):

@@ -221,14 +221,19 @@ def test_every_client_has_explicit_timeouts_and_attempts(monkeypatch):
         assert config.read_timeout == (960 if service == "lambda" else 20)
 
 
-MAKERS = {"runner/target.py", "runner/local/clients.py"}
+MAKERS = {"runner/target.py", "runner/local/clients.py", "runner/doctor/ground_handlers.py"}
 
 
 def test_d14_no_client_is_made_anywhere_else_and_none_is_configured_with_max_attempts():
-    """Every client comes from one of two factories; both set timeouts and total_max_attempts."""
+    """Every client comes from a factory that sets timeouts and total_max_attempts."""
     found, wrong = set(), []
     for path in sorted((PROJECT / "runner").rglob("*.py")):
         name = path.relative_to(PROJECT).as_posix()
+        if name in MAKERS:
+            text = path.read_text()
+            assert all(
+                f"{word}" in text for word in ("connect_timeout", "read_timeout", "total_max_attempts")
+            )
         for node in ast.walk(ast.parse(path.read_text())):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if called.endswith(
