@@ -17,10 +17,11 @@ from runner.audit.ask import Asker
 from runner.aws_errors import telling
 from runner.collect import TERMINAL_STATUSES
 from runner.errors import LabError
+from runner.names import GRADES
 from runner.target import described_stack
 
 POLL_S = 0.5
-STOP_LIMIT_S = 120
+STOP_LIMIT_S = 300
 # CloudFormation itself gives up after an hour.
 DELETE_LIMIT_S = 3900
 MAPPING_AT_REST = ("Disabled",)
@@ -157,14 +158,14 @@ def _running(asker: Asker, functions: list[str]) -> Iterator[str]:
     seen: set[str] = set()
     for name in functions:
         configuration = asker.once("lambda", "GetFunctionConfiguration", FunctionName=name)
+        # The local cloud's engine drops DurableConfig, so its absence says nothing there.
+        if asker.account.grade == GRADES["aws"] and "DurableConfig" not in configuration:
+            continue
         versions = [
             version["Version"]
             for page in asker.pages("lambda", "ListVersionsByFunction", FunctionName=name)
             for version in page["Versions"]
         ]
-        # The local cloud's engine drops DurableConfig, so its absence says nothing there.
-        if asker.account.target == "aws" and "DurableConfig" not in configuration:
-            continue
         for qualifier in (None, *versions):
             request = {"FunctionName": name} | ({"Qualifier": qualifier} if qualifier else {})
             for page in asker.pages("lambda", "ListDurableExecutionsByFunction", **request):

@@ -1,4 +1,4 @@
-"""The real CDK CLI against the local cloud: bootstrap, deploy, one trial, destroy."""
+"""The real CDK CLI against the local cloud: bootstrap, deploy, doctor, one trial, destroy, audit."""
 
 import subprocess
 from pathlib import Path
@@ -28,7 +28,7 @@ def cdk(tmp_path_factory):
     return folder / "node_modules" / "aws-cdk" / "bin" / "cdk"
 
 
-def test_bootstrap_deploy_one_trial_destroy(cdk, lab, tmp_path):
+def test_d29_d30_bootstrap_deploy_one_trial_destroy_audit(cdk, lab, tmp_path):
     # IAM enforcement is off: the CLI's publishing role is refused the assets bucket under it.
     launched = launch.start(iam=False, note=print)
     with Cloud(launched.running, launched) as cloud:
@@ -39,6 +39,9 @@ def test_bootstrap_deploy_one_trial_destroy(cdk, lab, tmp_path):
             "AWS_REGION": cloud.region,
             "AWS_DEFAULT_REGION": cloud.region,
         }
+
+        def call_runner(command, *arguments):
+            return lab.call("runner", command, "--protocol", REHEARSAL, "--target", "aws", *arguments, **aws)
 
         def call_cdk(*arguments):
             done = subprocess.run(
@@ -55,22 +58,18 @@ def test_bootstrap_deploy_one_trial_destroy(cdk, lab, tmp_path):
         call_cdk("bootstrap", f"aws://{cloud.account}/{cloud.region}")
         # Plain deploy and destroy: one stack, so it needs no name.
         call_cdk("deploy", "--require-approval", "never")
-        done = lab.call(
-            "runner",
-            "run",
-            "--scenario",
-            "COMMIT_THEN_TIMEOUT",
-            "--variant",
-            "durable",
-            "--protocol",
-            REHEARSAL,
-            "--target",
-            "aws",
-            **aws,
-        )
+        # What the CLI deployed is, member for member, what this code synthesises.
+        done = call_runner("doctor")
+        assert done.returncode == 0, done.stdout + done.stderr
+        scenario = ("--scenario", "COMMIT_THEN_TIMEOUT", "--variant", "durable")
+        done = call_runner("run", *scenario)
         assert done.returncode == 0, done.stderr
         assert "R$ 200.00" in done.stdout and "emulated" in done.stdout
         call_cdk("destroy", "--force")
         left = cloud.client("cloudformation").list_stacks()["StackSummaries"]
         assert {s["StackStatus"] for s in left if s["StackName"] == STACK} <= {"DELETE_COMPLETE"}
         assert cloud.client("dynamodb").list_tables()["TableNames"] == []
+        # Nothing of our stack stays, log groups included, although the tagging API lists ghosts.
+        done = call_runner("audit", "--delay-s", "1", "--json")
+        assert done.returncode == 0, done.stdout
+        assert '"clean": true' in done.stdout
