@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from runner import cli, target
+from runner.aws_errors import telling
 from runner.deployed import differences, require_synthesised
-from runner.errors import EXIT_HARNESS, EXIT_USAGE, UsageError
+from runner.errors import EXIT_HARNESS, EXIT_USAGE, LabError, UsageError
 from runner.names import Output
 from runner.protocol import load
+from runner.run import preflight
 from tests.account.stubs import IDENTITY, Stubs
 
 STACK = "SucStudy1"
@@ -27,12 +29,13 @@ def stubs(monkeypatch, tmp_path):
 
 
 def run(capsys, tmp_path) -> tuple[int, str]:
-    """`run --target aws`; nothing of a run may exist afterwards."""
+    """`run --target aws`; no trial may exist afterwards, and the stubs refuse every call of one."""
     code = cli.main(["run", "--scenario", "CONTROL", "--target", "aws"])
     told = capsys.readouterr()
     assert told.out == ""
     assert "Traceback" not in told.err and "fault of the lab" not in told.err
-    assert not (tmp_path / "runs").exists()
+    assert list((tmp_path / "runs").rglob("index.json")) == []
+    assert list((tmp_path / "runs").rglob("trial*")) == []
     paragraph = told.err[told.err.index("error: ") :]
     assert paragraph.count("next:") == 1
     return code, paragraph
@@ -62,23 +65,28 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-@pytest.mark.parametrize("at", ["sts", "cloudformation", "sqs"])
-def test_a_refusal_names_its_code_and_ends_with_70(stubs, capsys, tmp_path, at, code):
-    if at == "sts":
-        stubs("sts").add_client_error("get_caller_identity", code, "said so")
-    elif at == "cloudformation":
-        stubs.known()("cloudformation").add_client_error("describe_stacks", code, "said so")
-    else:
-        # A stack in order, and a refusal in the last look before a run would begin.
-        outputs = {key: "x" for key in Output.all()} | {Output.PROTOCOL_SHA256: load("study-1").sha256}
-        listed = [{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()]
-        answer = stack("CREATE_COMPLETE", Outputs=listed)
-        stubs.known()("cloudformation").add_response("describe_stacks", answer)
-        stubs("sqs").add_client_error("get_queue_attributes", code, "said so")
+@pytest.mark.parametrize(
+    ("service", "operation"), [("sts", "get_caller_identity"), ("cloudformation", "describe_stacks")]
+)
+def test_a_refusal_names_its_code_and_ends_with_70(stubs, capsys, tmp_path, service, operation, code):
+    if service != "sts":
+        stubs.known()
+    stubs(service).add_client_error(operation, code, "said so")
     ended, said = run(capsys, tmp_path)
     assert ended == EXIT_HARNESS
     assert REFUSALS[code] in said
     assert f"{code}: said so" in said
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_refusal_in_the_last_look_before_a_run_is_told_too(stubs, code):
+    outputs = {key: "x" for key in Output.all()} | {Output.PROTOCOL_SHA256: load("study-1").sha256}
+    listed = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+    described = stack("CREATE_COMPLETE", Outputs=listed)["Stacks"][0]
+    lab = target.lab_from_stack("aws", described, stubs.client, "123456789012")
+    stubs("sqs").add_client_error("get_queue_attributes", code, "said so")
+    with pytest.raises(LabError, match=REFUSALS[code]), telling("looking at the queues"):
+        preflight(lab, load("study-1"))
 
 
 def test_a_missing_stack_names_region_account_and_cdk_deploy(stubs, capsys, tmp_path):

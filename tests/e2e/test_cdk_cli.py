@@ -63,7 +63,7 @@ def test_d29_d30_bootstrap_deploy_one_trial_destroy_audit(cdk, lab, tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         scenario = ("--scenario", "COMMIT_THEN_TIMEOUT", "--variant", "durable")
         done = call_runner("run", *scenario)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         assert "R$ 200.00" in done.stdout and "emulated" in done.stdout
         call_cdk("destroy", "--force")
         left = cloud.client("cloudformation").list_stacks()["StackSummaries"]
