@@ -1,5 +1,6 @@
 """The tagging API: it lists ghosts and misses residents, so it only says where to look (CASES D30)."""
 
+import re
 from collections.abc import Iterator
 
 from runner.audit.ask import Asker
@@ -21,7 +22,7 @@ def tagged(ask: Asker) -> Iterator[str]:
 def kind_of(arn: str) -> tuple[Kind, str] | None:
     """Return which kind an ARN is of and its name there; None for a kind the audit does not know."""
     service, resource = arn.split(":", 5)[2::3]
-    type_, _, name = resource.replace("/", ":", 1).partition(":")
+    type_, _, name = re.sub(r"[:/]", " ", resource, count=1).partition(" ")
     match service, type_:
         case "dynamodb", "table":
             return (KINDS[STREAM], arn) if "/stream/" in name else (KINDS["AWS::DynamoDB::Table"], name)
