@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.disk import sync_folder, write_through
 from runner.protocol import Protocol
 from runner.records import Reads, canonical
 from runner.target import Lab
@@ -77,25 +77,8 @@ class Freezer:
         final = self._run_dir / identity
         about_to_publish(identity)
         partial.rename(final)
-        _sync_folder(self._run_dir)
+        sync_folder(self._run_dir)
         return Package(final, identity)
-
-
-def write_through(path: Path, data: bytes) -> None:
-    """Write a file and return when it is on the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def find_package(run_dir: Path) -> Package | None:

@@ -48,10 +48,6 @@ class Observation:
     def look(self) -> list[dict[str, Any]]:
         """Sample the queues, read the journal, and return the events not seen before."""
         self._sample_queues()
-        return self.read()
-
-    def read(self) -> list[dict[str, Any]]:
-        """Read the journal and return the events not seen before."""
         fresh = []
         for item in self._items(partition_query(self._lab.journal_table, self._trial.trial_id)):
             if "seq" in item and item["seq"] not in self._events:

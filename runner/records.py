@@ -12,6 +12,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from runner.disk import whole_lines
+
 MAX_SAFE_INTEGER = 2**53 - 1
 
 # Where each paginated operation keeps its marker: (request key, response key).
@@ -71,8 +73,7 @@ class Reads:
         self._keep = keep
         self.lines: list[dict[str, Any]] = []
         if keep is not None and keep.exists():
-            whole = keep.read_bytes().rpartition(b"\n")[0]
-            self.lines = [json.loads(line) for line in whole.splitlines()]
+            self.lines = [json.loads(line) for line in whole_lines(keep).splitlines()]
             keep.write_bytes(self.to_bytes())
 
     def all_pages(

@@ -10,8 +10,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from runner.disk import write_through
 from runner.errors import UsageError
-from runner.freeze import code_identity, write_through
+from runner.freeze import code_identity
 from runner.protocol import Protocol
 from runner.records import canonical
 

@@ -16,9 +16,12 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from runner import probe as probing
+from runner.collect import partition_query
+from runner.errors import LabError
 from runner.names import CONVENTIONAL
-from runner.observe import Observation
+from runner.observe import Observation, plain_item
 from runner.protocol import Protocol
+from runner.records import Reads
 from runner.run import Run
 from runner.state import State
 from runner.trial import Trial, TrialDriver
@@ -90,10 +93,9 @@ class _Settler:
         trial, progress = self._trial, self._run.progress
         progress.started(trial)
         try:
-            observation = self._driver.observation(trial)
-            self._seen = _journal(observation, trial)
+            self._seen = _journal(self._run, trial.trial_id)
             trial.armed = "barrier_armed" in self._seen
-            self._close(*self._end(observation))
+            self._close(*self._end(self._driver.observation(trial)))
         except (ClientError, BotoCoreError, OSError) as error:
             self._driver.end(trial, "error", f"{type(error).__name__}: {error}")
         progress.ended(trial)
@@ -136,11 +138,24 @@ class _Settler:
             self._driver.close(self._trial, ended_because, error)
 
 
-def _journal(observation: Observation, trial: Trial) -> dict[str, dict[str, Any]]:
-    """Return the trial's events so far by type; only the runner's own, single ones are asked for."""
-    if trial.kind == "probe":
-        return {event["type"]: event for event in observation.read()}
-    return {event["type"]: event for event in observation.look()}
+def _journal(run: Run, trial_id: str) -> dict[str, dict[str, Any]]:
+    """Return the trial's events so far by type; only the runner's own, single ones are asked for.
+
+    Raises LabError when they cannot be read: then nothing may be added either, and the run stays unfinished.
+    """
+    reads = Reads(run.clock.now_ms)
+    query = partition_query(run.lab.journal_table, trial_id)
+    pages = reads.all_pages("watch", run.lab.client("dynamodb"), "Query", query)
+    errors = [line["error"] for line in reads.lines if "error" in line]
+    if errors:
+        raise LabError(
+            f"the journal of {trial_id} cannot be read",
+            expected="every event of the trial",
+            found=f"{errors[0]['code']}: {errors[0]['message']}",
+            next_step=f"python -m runner resume {run.run_id}, once it can",
+        )
+    items = [plain_item(item) for page in pages for item in page["Items"]]
+    return {item["type"]: item for item in items if "type" in item}
 
 
 def _longest_silence_s(protocol: Protocol, variant: str) -> int:

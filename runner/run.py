@@ -16,9 +16,10 @@ from runner import cost
 from runner import probe as probing
 from runner.clock import SystemClock, new_run_id
 from runner.collect import collect
+from runner.disk import sync_folder, write_through
 from runner.errors import LabError
 from runner.floor import protocol_floor_s
-from runner.freeze import Freezer, Package, environment, template_body, write_through
+from runner.freeze import Freezer, Package, environment, template_body
 from runner.judging import judge, preflight
 from runner.lease import Lease
 from runner.names import VARIANTS
@@ -77,6 +78,7 @@ class Run:
         self.started_at_ms = self.clock.now_ms()
         self.folder.mkdir(parents=True)
         write_through(self.folder / "protocol.toml", self.protocol.raw)
+        sync_folder(self.runs_dir)
         self.log = StateLog(self.folder, self.clock.now_ms)
         self.log.write(State.CREATED, **self._facts())
         lease = self.lease()

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from runner.disk import sync_folder, whole_lines
 from runner.errors import UsageError
 from runner.records import canonical
 
@@ -89,6 +90,7 @@ class StateLog:
         path = run_dir / "state.jsonl"
         whole = whole_lines(path)
         self._file = path.open("r+b" if path.exists() else "w+b")
+        sync_folder(run_dir)
         self._file.truncate(len(whole))
         self._file.seek(len(whole))
         self._count = whole.count(b"\n")
@@ -128,12 +130,6 @@ class Crash:
             self._left -= 1
             if self._left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-
-
-def whole_lines(path: Path) -> bytes:
-    """Return the finished lines of a file; what a killed writer left of its last one is not there."""
-    data = path.read_bytes() if path.exists() else b""
-    return data[: data.rfind(b"\n") + 1]
 
 
 def read(run_dir: Path) -> list[dict[str, Any]]:

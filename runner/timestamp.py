@@ -23,8 +23,8 @@ from rfc3161_client import (
 )
 from rfc3161_client._rust import parse_timestamp_request
 
+from runner.disk import write_through
 from runner.errors import LabError, UsageError
-from runner.freeze import write_through
 
 ANSWER_LIMIT_S = 30
 ANSWER_LIMIT_BYTES = 1024 * 1024
