@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from runner.errors import EXIT_HARNESS, EXIT_USAGE, LabError
 
-# One module per command, each with `add_parser(subparsers)` and `main(args) -> exit code`.
+# The module of each command, with `add_parser(subparsers)` and `main(args) -> exit code`.
 COMMANDS = {
     "run": "runner.commands_run",
     "stage": "runner.commands_stage",
@@ -42,7 +42,7 @@ def build_parser() -> Parser:
     parser = Parser(prog="python -m runner", description="Run trials, freeze them, ask the oracle.")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of harness faults")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for module in COMMANDS.values():
+    for module in dict.fromkeys(COMMANDS.values()):
         importlib.import_module(module).add_parser(commands)
     return parser
 

@@ -6,17 +6,19 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from runner.assembly import synthesise
 from runner.clock import SystemClock
 from runner.errors import UsageError
+from runner.lease import demand_free
 from runner.names import stack_name
 from runner.progress import Progress
 from runner.protocol import Protocol
 from runner.run import Timed
-from runner.target import Lab, find_on_aws, lab_from_stack
+from runner.target import Lab, aws_clients, find_on_aws, lab_from_stack
 
 
 @contextlib.contextmanager
@@ -40,6 +42,8 @@ def opened(
         with Timed(timing, "cloud_up", clock.monotonic):
             cloud = stack.enter_context(local.ensure())
         progress.say(f"local cloud at {cloud.endpoint}" + ("" if cloud.owned else " (was already up)"))
+        if not cloud.owned:
+            _demand_free(protocol, clock)
         with Timed(timing, "deploy", clock.monotonic):
             assembly, fresh = synthesis.result()
             progress.say(f"stack {name} " + ("synthesised" if fresh else "unchanged, not synthesised again"))
@@ -48,29 +52,48 @@ def opened(
         yield lab_from_stack("local", described, cloud.client, cloud.account, cloud.versions)
 
 
+def _demand_free(protocol: Protocol, clock: SystemClock) -> None:
+    """Refuse to deploy under a run that goes on: it would change what that run studies."""
+    try:
+        lab = standing("local", protocol)
+    except UsageError:
+        return  # the stack is unfit, and the deployment will say why
+    if lab is not None:
+        demand_free(lab.client("dynamodb"), lab.journal_table, clock.now_ms())
+
+
 def standing(target: str, protocol: Protocol) -> Lab | None:
     """Return the lab as it stands, deploying and starting nothing; None when there is none.
 
-    Raises LabError when AWS cannot be asked: that it does not answer is no proof of absence.
+    Raises UsageError when the stack is not at rest, and what AWS says when it cannot be asked: neither
+    proves that it is gone.
     """
-    name = stack_name(protocol.name)
     if target == "aws":
-        try:
-            return find_on_aws(name, protocol.name)
-        except UsageError:
-            return None
-    from runner.local import launch
-    from runner.local.cloud import Cloud
+        client, versions = aws_clients(), None
+        account = client("sts").get_caller_identity()["Account"]
+    else:
+        from runner.local import launch
+        from runner.local.cloud import Cloud
 
-    running = launch.find()
-    if running is None:
+        running = launch.find()
+        if running is None:
+            return None
+        cloud = Cloud(running)
+        client, account, versions = cloud.client, cloud.account, cloud.versions
+    described = _described(client("cloudformation"), stack_name(protocol.name))
+    if described is None:
         return None
-    cloud = Cloud(running)
+    return lab_from_stack(target, described, client, account, versions)
+
+
+def _described(cloudformation: Any, name: str) -> dict[str, Any] | None:
     try:
-        described = cloud.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
-    except (ClientError, BotoCoreError):
-        return None
-    return lab_from_stack("local", described, cloud.client, cloud.account, cloud.versions)
+        return cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+    except ClientError as error:
+        details = error.response.get("Error", {})
+        if details.get("Code") == "ValidationError" and "does not exist" in details.get("Message", ""):
+            return None
+        raise
 
 
 @contextlib.contextmanager

@@ -44,15 +44,7 @@ class Lease:
         except ClientError as error:
             if not _refused(error):
                 raise
-            held = self._client.get_item(TableName=self._table, Key=KEY, ConsistentRead=True).get("Item", {})
-            owner = held.get("owner", {}).get("S", "another run")
-            left_s = max(0, int(held.get("until_ms", {}).get("N", "0")) - self._now_ms()) // 1000
-            raise UsageError(
-                "another run holds this stack",
-                expected="one runner on one stack",
-                found=f"run {owner}, whose lease has {left_s} s left if it is not renewed",
-                next_step=f"wait for it; if it was killed, `python -m runner resume {owner}`",
-            ) from error
+            raise _refusal(_read(self._client, self._table), self._now_ms()) from error
         self._renewal.start()
 
     def release(self) -> None:
@@ -91,6 +83,31 @@ class Lease:
                     return
             except BotoCoreError:
                 continue  # the term leaves room for the next try
+
+
+def demand_free(client: Any, table: str, now_ms: int) -> None:
+    """Refuse while a run holds the stack, before anything about the stack is changed.
+
+    Raises UsageError naming the run. It takes nothing: only `Lease.take` is proof against a race.
+    """
+    held = _read(client, table)
+    if held and int(held["until_ms"]["N"]) >= now_ms:
+        raise _refusal(held, now_ms)
+
+
+def _read(client: Any, table: str) -> dict[str, Any]:
+    return client.get_item(TableName=table, Key=KEY, ConsistentRead=True).get("Item", {})
+
+
+def _refusal(held: dict[str, Any], now_ms: int) -> UsageError:
+    owner = held.get("owner", {}).get("S", "another run")
+    left_s = max(0, int(held.get("until_ms", {}).get("N", "0")) - now_ms) // 1000
+    return UsageError(
+        "another run holds this stack",
+        expected="one runner on one stack",
+        found=f"run {owner}, whose lease has {left_s} s left if it is not renewed",
+        next_step=f"wait for it; if it was killed, `python -m runner resume {owner}`",
+    )
 
 
 def _refused(error: ClientError) -> bool:

@@ -8,7 +8,7 @@ from moto import mock_aws
 
 from runner import lease as leases
 from runner.errors import UsageError
-from runner.lease import KEY, TERM_S, Lease
+from runner.lease import KEY, TERM_S, Lease, demand_free
 
 TABLE = "journal"
 
@@ -69,6 +69,15 @@ def test_a_second_owner_is_refused_and_told_who_holds_it(lease, client):
     assert refusal.value.exit_code == 64
     assert "runner resume run-1" in str(refusal.value)
     assert holder(client) == "run-1"
+
+
+def test_a_held_stack_is_left_alone_before_anything_is_deployed(lease, client, clock):
+    demand_free(client, TABLE, clock.now_ms())
+    lease("run-1").take()
+    with pytest.raises(UsageError, match="run-1"):
+        demand_free(client, TABLE, clock.now_ms())
+    demand_free(client, TABLE, clock.now_ms() + TERM_S * 1000 + 1)
+    assert holder(client) == "run-1", "asking takes nothing"
 
 
 def test_a_released_lease_is_free(lease, client):
