@@ -40,23 +40,38 @@ WHOLE = "finished as if nothing had happened"
 class Point:
     """Where the runner is killed, what it ran, and how resume must have ended it.
 
-    `then` kills the first resume as well.
+    `then` kills one resume after the other as well, each further on.
     """
 
     at: str
     end: str
     scenario: str = CONTROL
     variant: str = CONVENTIONAL
-    then: str = ""
+    then: tuple[str, ...] = ()
+
+    @property
+    def cell(self) -> str:
+        plain = (self.scenario, self.variant) == (CONTROL, CONVENTIONAL)
+        return "" if plain else f" {self.scenario}/{self.variant}"
 
     def __str__(self) -> str:
-        cell = (
-            ""
-            if (self.scenario, self.variant) == (CONTROL, CONVENTIONAL)
-            else f" {self.scenario}/{self.variant}"
-        )
-        return self.at + cell + (f", then resume at {self.then}" if self.then else "")
+        return self.at + self.cell + (", then every resume" if self.then else "")
 
+
+# One run whose every resume dies, from one state to the next, until there is nothing left to die in.
+EVERY_RESUME = (
+    "closing",
+    "closed:before",
+    "closed",
+    "collecting",
+    "freezing",
+    "publishing:before",
+    "publishing",
+    "frozen:before",
+    "judging",
+    "judged",
+    "ended:before",
+)
 
 # `:2` is the trial's, where the probe has been in that state before.
 POINTS = (
@@ -85,18 +100,13 @@ POINTS = (
     Point("sent", WHOLE),
     Point("waiting", WHOLE, COMMIT_THEN_TIMEOUT, CONVENTIONAL),
     Point("waiting", WHOLE, CONTROL, DURABLE),
-    Point("waiting", WHOLE, then="closing"),
+    Point("waiting", WHOLE, then=EVERY_RESUME),
     Point("closing:2", WHOLE),
     Point("closed:2", WHOLE),
     Point("collecting", WHOLE),
-    Point("freezing", WHOLE),
-    Point("publishing:before", WHOLE, then="publishing"),
     Point("publishing", WHOLE),
-    Point("frozen:before", WHOLE),
     Point("frozen", WHOLE),
-    Point("judging", WHOLE),
     Point("judged", WHOLE),
-    Point("ended:before", WHOLE),
 )
 
 KILL_TABLE: list[str] = []
@@ -145,20 +155,25 @@ def test_a_killed_run_is_finished_or_closed(home, point):
     folder = kill_at(home, point)
     published_before = published(folder)
     assert_no_half_written_package(folder)
-    if point.then:
-        killed = home.call("runner", "resume", folder.name, **{CRASH_AT: point.then})
-        assert killed.returncode == SIGKILLED, killed.stderr
+    for at in point.then:
+        killed = home.call("runner", "resume", folder.name, **{CRASH_AT: at})
+        assert killed.returncode == SIGKILLED, f"{at}: {killed.stderr}"
+        note(f"    ... and resume at {at}", "killed again", state.read(folder)[-1]["state"])
         assert_no_half_written_package(folder)
     began = time.monotonic()
     done = home.call("runner", "resume", folder.name, "--json")
     took = time.monotonic() - began
     assert done.returncode in (0, 2), done.stderr
     told = describe(folder, done, published_before)
-    KILL_TABLE.append(f"{str(point):60} {told[0]:38} {told[1]}  ({took:.1f} s)")
-    print("\n" + KILL_TABLE[-1])
+    note(point.at + point.cell, told[0], f"{told[1]}  ({took:.1f} s)")
     assert told[0] == point.end, done.stderr
     last = state.read(folder)[-1]["state"]
     assert last == (State.ABANDONED if point.end == NOTHING else State.ENDED)
+
+
+def note(at, end, words):
+    KILL_TABLE.append(f"{at:48} {end:38} {words}")
+    print("\n" + KILL_TABLE[-1])
 
 
 def published(folder) -> set[str]:
@@ -217,7 +232,7 @@ def test_a_run_that_has_ended_is_not_resumed(home):
 
 def test_at_least_25_points_are_covered_and_every_state_is_one_of_them():
     assert len({(point.at, point.scenario, point.variant) for point in POINTS}) >= 25
-    killed_in = {point.at.split(":")[0] for point in POINTS}
+    killed_in = {at.split(":")[0] for point in POINTS for at in (point.at, *point.then)}
     assert killed_in == set(State.all()) - {State.REFUSED, State.ABANDONED, State.RESUMED}
 
 
