@@ -13,8 +13,8 @@ from typing import Any
 
 from runner.cost import usd
 from runner.history import Past
+from runner.money import money
 from runner.protocol import Protocol
-from runner.result import money
 from runner.stages import CANONICAL, STAGES
 
 Judge = Callable[[Path], dict[str, Any]]
