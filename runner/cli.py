@@ -1,16 +1,32 @@
 """The command line: small, refuses bad input before anything starts, data on stdout, notes on stderr."""
 
 import argparse
-import json
+import importlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 
-from runner import protocol as protocols
 from runner.aws_errors import telling
 from runner.errors import EXIT_HARNESS, EXIT_USAGE, LabError
-from runner.names import SCENARIOS, TARGETS, VARIANTS
+
+# The module of each command, with `add_parser(subparsers)` and `main(args) -> exit code`.
+COMMANDS = {
+    "run": "runner.commands_run",
+    "stage": "runner.commands_stage",
+    "resume": "runner.commands_resume",
+    "runs": "runner.commands_runs",
+    "preregister": "runner.commands_preregister",
+    "cost": "runner.commands_cost",
+    "closeout": "runner.commands_closeout",
+    "local": "runner.local.cli",
+    "redact": "runner.redact.cli",
+    "report": "runner.report.cli",
+    "watch": "runner.watch",
+    "audit": "runner.commands_audit",
+    "cleanup": "runner.commands_audit",
+    "doctor": "runner.commands_doctor",
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,45 +43,11 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> Parser:
     """Return the parser of every command."""
-    from runner.commands_audit import add_parser as add_audit
-    from runner.commands_doctor import add_parser as add_doctor
-    from runner.local.cli import add_parser as add_local
-    from runner.redact.cli import add_parser as add_redact
-    from runner.report.cli import add_parser as add_report
-    from runner.watch import add_parser as add_watch
-
     parser = Parser(prog="python -m runner", description="Run trials, freeze them, ask the oracle.")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of harness faults")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    run = commands.add_parser("run", help="probe, run trials, freeze a package, ask the oracle")
-    run.add_argument(
-        "--scenario",
-        choices=SCENARIOS,
-        action="append",
-        help="run this scenario (may be repeated); without it, every scenario of the protocol",
-    )
-    run.add_argument("--variant", choices=VARIANTS, help="run this variant alone; without it, both")
-    run.add_argument(
-        "--protocol",
-        default="study-1",
-        choices=protocols.available(),
-        help="which protocol to run (default: study-1)",
-    )
-    run.add_argument(
-        "--target",
-        choices=TARGETS,
-        help="where to run; without it aws when AWS credentials resolve, else local",
-    )
-    run.add_argument(
-        "--sequential", action="store_true", help="one trial after the other, in the protocol's order"
-    )
-    run.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
-    add_local(commands)
-    add_redact(commands)
-    add_report(commands)
-    add_watch(commands)
-    add_audit(commands)
-    add_doctor(commands)
+    for module in dict.fromkeys(COMMANDS.values()):
+        importlib.import_module(module).add_parser(commands)
     return parser
 
 
@@ -96,35 +78,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(args: argparse.Namespace) -> int:
-    if args.command == "local":
-        from runner.local.cli import main as local
-
-        return local(args)
-    if args.command == "redact":
-        from runner.redact.cli import main as redact
-
-        return redact(args)
-    if args.command == "report":
-        from runner.report.cli import main as report
-
-        return report(args)
-    if args.command == "watch":
-        from runner.watch import main as watch
-
-        return watch(args)
-    if args.command in ("audit", "cleanup"):
-        from runner.commands_audit import main as audit
-
-        return audit(args)
-    if args.command == "doctor":
-        from runner.commands_doctor import main as doctor
-
-        return doctor(args)
-    from runner.commands_run import run_command
-
-    return run_command(args)
-
-
-def print_json(value: object) -> None:
-    """Print one JSON document on stdout."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    return importlib.import_module(COMMANDS[args.command]).main(args)

@@ -3,101 +3,119 @@
 import argparse
 import contextlib
 import json
-import signal
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from typing import Any
 
 from rich.console import Console
 
+from runner import labs
 from runner import protocol as protocols
 from runner import result as results
-from runner.assembly import synthesise
 from runner.clock import SystemClock
-from runner.names import SCENARIOS, VARIANTS, stack_name
+from runner.freeze import Package
+from runner.names import SCENARIOS, TARGETS, VARIANTS
 from runner.progress import Progress
-from runner.protocol import Protocol
-from runner.records import canonical
-from runner.run import Run, Timed
-from runner.target import Lab, choose, find_on_aws, lab_from_stack
+from runner.protocol import Cell, Protocol
+from runner.run import RUN, Run, Timed
+from runner.target import Lab, choose
 
 
-def run_command(args: argparse.Namespace) -> int:
+def add_target_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `run` and `stage` share."""
+    parser.add_argument(
+        "--protocol",
+        default="study-1",
+        choices=protocols.available(),
+        help="which protocol to run (default: study-1)",
+    )
+    parser.add_argument(
+        "--target",
+        choices=TARGETS,
+        help="where to run; without it aws when AWS credentials resolve, else local",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+
+
+def add_parser(subparsers) -> None:
+    """Add `run`."""
+    run = subparsers.add_parser("run", help="probe, run trials, freeze a package, ask the oracle")
+    run.add_argument(
+        "--scenario",
+        choices=SCENARIOS,
+        action="append",
+        help="run this scenario (may be repeated); without it, every scenario of the protocol",
+    )
+    run.add_argument("--variant", choices=VARIANTS, help="run this variant alone; without it, both")
+    run.add_argument(
+        "--sequential", action="store_true", help="one trial after the other, in the protocol's order"
+    )
+    add_target_options(run)
+
+
+def main(args: argparse.Namespace) -> int:
     """Run what was asked and return the exit code. Raises LabError for what a user can act on."""
     protocol = protocols.load(args.protocol)
     scenarios = tuple(args.scenario or SCENARIOS)
     cells = protocol.cells(scenarios, (args.variant,) if args.variant else VARIANTS)
     target, announcement = choose(args.target)
     print(announcement, file=sys.stderr)
+    return run_and_show(args, protocol, target, cells, args.sequential)
+
+
+def run_and_show(
+    args: argparse.Namespace,
+    protocol: Protocol,
+    target: str,
+    cells: tuple[Cell, ...],
+    sequential: bool,
+    stage: str = RUN,
+    grounds: Callable[[Lab], dict[str, Any]] = lambda _lab: {},
+) -> int:
+    """Run the cells on the target, keep and print the result, return the exit code.
+
+    `grounds(lab)` says what the stage stands on, or refuses; it is asked once the lab is open.
+    """
     stop = threading.Event()
     clock = SystemClock(stop)
     timing: dict[str, float] = {}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_interrupts(stop))
+        stack.enter_context(labs.interruptible(stop))
         stack.enter_context(Timed(timing, "total", clock.monotonic))
         progress = stack.enter_context(Progress(Console(stderr=True), clock))
-        lab = stack.enter_context(_lab(target, protocol, clock, timing, progress))
-        run = Run(lab, protocol, cells, args.sequential, progress, clock, stop, timing_s=timing)
+        lab = stack.enter_context(labs.opened(target, protocol, clock, timing, progress))
+        run = Run(
+            lab,
+            protocol,
+            cells,
+            sequential,
+            progress,
+            clock,
+            stop,
+            timing_s=timing,
+            stage=stage,
+            grounds=grounds(lab),
+        )
         package, verdict = run.execute()
+    return conclude_and_show(args, run, package, verdict)
+
+
+def conclude_and_show(args: argparse.Namespace, run: Run, package: Package, verdict: dict[str, Any]) -> int:
+    """End the run with its result, print it, and return the exit code."""
     result = results.document(run, package, verdict)
-    (package.path.parent / "result.json").write_bytes(canonical(result))
+    run.conclude(result)
     if args.json:
         print(json.dumps(result, indent=2, ensure_ascii=False))
     else:
         console = Console()
-        console.print(results.table(result))
+        if run.cells:
+            console.print(results.table(result))
         for line in results.beliefs(result):
             console.print(line, highlight=False, soft_wrap=True)
+        console.print(f"transport probe: {result['probe'] or 'none'}")
         console.print(f"package: {package.path}", soft_wrap=True, highlight=False)
         console.print(
             f"judge it yourself: python -m oracle judge {package.path}", soft_wrap=True, highlight=False
         )
     return results.exit_code(run, result)
-
-
-@contextlib.contextmanager
-def _lab(
-    target: str, protocol: Protocol, clock: SystemClock, timing: dict[str, float], progress: Progress
-) -> Iterator[Lab]:
-    """Yield the lab to run on: found on AWS, or brought up here and ended again if it is ours."""
-    name = stack_name(protocol.name)
-    if target == "aws":
-        with Timed(timing, "deploy", clock.monotonic):
-            lab = find_on_aws(name, protocol.name)
-        timing["cloud_up"] = 0.0
-        yield lab
-        return
-    from runner.local import cloud as local
-    from runner.local.deploy import deploy
-
-    with ThreadPoolExecutor(1) as pool, contextlib.ExitStack() as stack:
-        # Synthesis and the cloud's start need nothing of each other.
-        synthesis = pool.submit(synthesise, protocol.name)
-        with Timed(timing, "cloud_up", clock.monotonic):
-            cloud = stack.enter_context(local.ensure())
-        progress.say(f"local cloud at {cloud.endpoint}" + ("" if cloud.owned else " (was already up)"))
-        with Timed(timing, "deploy", clock.monotonic):
-            assembly, fresh = synthesis.result()
-            progress.say(f"stack {name} " + ("synthesised" if fresh else "unchanged, not synthesised again"))
-            deploy(cloud, assembly, name)
-            described = cloud.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
-        yield lab_from_stack("local", described, cloud.client, cloud.account, cloud.versions)
-
-
-@contextlib.contextmanager
-def _interrupts(stop: threading.Event) -> Iterator[None]:
-    """First Ctrl-C or SIGTERM: end the trials, freeze what there is. Second: give up at once."""
-
-    def handle(_number: int, _frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        print("interrupted: ending the trials and freezing what there is", file=sys.stderr)
-        stop.set()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.disk import sync_folder, write_through
 from runner.protocol import Protocol
 from runner.records import Reads, canonical
 from runner.target import Lab
@@ -39,6 +40,10 @@ class Freezer:
             raise ValueError(f"{path} was already added to the package")
         self._files[path] = (role, data)
 
+    def files(self) -> dict[str, bytes]:
+        """Return what was added so far, by path."""
+        return {path: data for path, (_, data) in self._files.items()}
+
     def add_trial(self, trial: Trial, protocol: Protocol, lab: Lab, roles: dict[str, Reads]) -> None:
         """Add a trial's own record and everything that was read about it."""
         folder = f"trials/{trial.trial_id}"
@@ -46,7 +51,7 @@ class Freezer:
         for role, reads in roles.items():
             self.add(f"{folder}/{role}.jsonl", role, reads.to_bytes())
 
-    def publish(self) -> Package:
+    def publish(self, about_to_publish: Callable[[str], None] = lambda _identity: None) -> Package:
         """Write the files, then the index, flush them, and rename the folder to its identity."""
         index = canonical(
             {
@@ -66,29 +71,22 @@ class Freezer:
         partial = self._run_dir / ".partial"
         shutil.rmtree(partial, ignore_errors=True)
         for path, (_, data) in self._files.items():
-            _write(partial / path, data)
-        _write(partial / "index.json", index)
+            write_through(partial / path, data)
+        write_through(partial / "index.json", index)
         identity = hashlib.sha256(index).hexdigest()
         final = self._run_dir / identity
+        about_to_publish(identity)
         partial.rename(final)
-        _sync_folder(self._run_dir)
+        sync_folder(self._run_dir)
         return Package(final, identity)
 
 
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def find_package(run_dir: Path) -> Package | None:
+    """Return the package that a run has published: the folder named by its index's SHA-256, or None."""
+    for index in sorted(run_dir.glob("*/index.json")):
+        if hashlib.sha256(index.read_bytes()).hexdigest() == index.parent.name:
+            return Package(index.parent, index.parent.name)
+    return None
 
 
 def environment(lab: Lab, functions: dict[str, Any], template: dict[str, Any], started_at_ms: int) -> dict:

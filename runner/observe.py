@@ -38,8 +38,12 @@ class Observation:
         self._seen_at: dict[int, float] = {}
         self._request: dict[str, Any] = {}
         self._at_rest = 0
-        self._dlq_before: int | None = None
         self._dead_lettered = 0
+
+    def baseline(self) -> None:
+        """Sample the queues once before anything is sent: what the DLQ holds now is not the trial's."""
+        self._sample_queues()
+        self._at_rest = 0
 
     def look(self) -> list[dict[str, Any]]:
         """Sample the queues, read the journal, and return the events not seen before."""
@@ -78,9 +82,9 @@ class Observation:
         self._at_rest = self._at_rest + 1 if at_rest else 0
         if dlq is not None:
             # What an earlier trial left in the DLQ is not this trial's.
-            if self._dlq_before is None:
-                self._dlq_before = _total(dlq)
-            self._dead_lettered = _total(dlq) - self._dlq_before
+            if trial.dlq_before is None:
+                trial.dlq_before = _total(dlq)
+            self._dead_lettered = _total(dlq) - trial.dlq_before
 
     def finished(self) -> bool:
         """Whether the request is finished, or its message was dead-lettered."""
@@ -124,11 +128,20 @@ class Observation:
             return True
         reads = Reads(self._clock.now_ms)
         own = durable_executions(reads, self._lab, self._trial)
-        return all(e["Status"] in TERMINAL_STATUSES for e in own.values())
+        if any("error" in line for line in reads.lines):
+            return False  # a listing that was refused says nothing of what runs (CASES D09)
+        # Only an execution can have finished the request, so a listing without one is not up to date.
+        listed = bool(own) or self._dead_lettered > 0
+        return listed and all(e["Status"] in TERMINAL_STATUSES for e in own.values())
 
     def _ledger_at_rest(self) -> bool:
         request = ledger_query(self._lab, self._trial.trial_id)
         return self._items(request) == self._items(request)
+
+    def untouched(self) -> bool:
+        """Whether nothing but the runner has acted on the trial, and its queues are at rest."""
+        acted = any(event["source"] != "runner" for event in self._events.values())
+        return not acted and self._at_rest >= self._protocol.quiescence.samples
 
     def waiting_for(self) -> str:
         """Say in a few words what the trial is waiting for, with an expected time where known."""

@@ -16,6 +16,7 @@ from runner.names import COMMIT_THEN_TIMEOUT, CONVENTIONAL
 from runner.observe import plain_item
 from runner.protocol import Protocol
 from runner.records import Reads
+from runner.state import State
 from runner.target import Lab
 from runner.trial import Trial, TrialDriver, refund_request
 
@@ -62,13 +63,13 @@ def run_probe(trial: Trial, lab: Lab, protocol: Protocol, clock: SystemClock, dr
     trial.started_at_ms = clock.now_ms()
     driver.open_and_arm(trial)
     driver.journal.append(trial.trial_id, "probe_invoked")
+    driver.log(State.PROBE_INVOKING, trial_id=trial.trial_id)
     lab.client("lambda").invoke(
         **lab.functions()[CONVENTIONAL], Payload=json.dumps(_sqs_event(trial, protocol, lab))
     )
-    ended_by = _wait_for_end(trial, lab, protocol, clock)
-    driver.journal.append(trial.trial_id, "trial_closed")
-    trial.ended_because = "quiescent" if ended_by else "trial_limit"
-    trial.ended_at_ms = clock.now_ms()
+    driver.log(State.PROBE_INVOKED, trial_id=trial.trial_id)
+    ended_by = wait_for_end(trial, lab, protocol, clock)
+    driver.close(trial, "quiescent" if ended_by else "trial_limit")
     return ended_by == RELEASED
 
 
@@ -77,7 +78,8 @@ def new_probe(run_id: str) -> Trial:
     return Trial(f"{run_id}-probe", run_id, "probe", COMMIT_THEN_TIMEOUT, CONVENTIONAL)
 
 
-def _wait_for_end(trial: Trial, lab: Lab, protocol: Protocol, clock: SystemClock) -> str | None:
+def wait_for_end(trial: Trial, lab: Lab, protocol: Protocol, clock: SystemClock) -> str | None:
+    """Wait until the provider was released or gave up; return which, or None if neither was seen."""
     limit = clock.monotonic() + protocol.provider.hold_budget_s + protocol.provider.function_timeout_s
     while clock.monotonic() < limit:
         reads = Reads(clock.now_ms)

@@ -7,9 +7,12 @@ nothing with this module, on purpose.
 import base64
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
+
+from runner.disk import whole_lines
 
 MAX_SAFE_INTEGER = 2**53 - 1
 
@@ -72,12 +75,18 @@ def normalise(value: Any) -> Any:
 class Reads:
     """Collects read records: every page of every read, raw, with its markers.
 
-    `now_ms` is the injected wall clock. `lines` grows in the order in which answers came.
+    `now_ms` is the injected wall clock. `lines` grows in the order in which answers came. Records that
+    cannot be read again later (samples over time) are also kept in the file `keep`, line by line, and are
+    found there by whoever takes the run up after its death.
     """
 
-    def __init__(self, now_ms):
+    def __init__(self, now_ms, keep: Path | None = None):
         self._now_ms = now_ms
+        self._keep = keep
         self.lines: list[dict[str, Any]] = []
+        if keep is not None and keep.exists():
+            self.lines = [json.loads(line) for line in whole_lines(keep).splitlines()]
+            keep.write_bytes(self.to_bytes())
 
     def all_pages(
         self, read: str, client: Any, operation: str, request: dict[str, Any], of: str = ""
@@ -138,6 +147,9 @@ class Reads:
             line["marker_out"] = normalise(response.get(response_key) or None) if response_key else None
         line["at_ms"] = self._now_ms()
         self.lines.append(line)
+        if self._keep is not None:
+            with self._keep.open("ab") as file:
+                file.write(canonical(line))
         return response
 
     def to_bytes(self) -> bytes:

@@ -1,13 +1,15 @@
 """The result of a run: the JSON document for programs, and the table like the article's for people."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK
 from runner.freeze import Package
 from runner.money import money
-from runner.run import Run
+
+if TYPE_CHECKING:
+    from runner.run import Run
 
 TRIAL_KEYS = (
     "trial_id",
@@ -25,27 +27,29 @@ TRIAL_KEYS = (
 )
 
 
-def document(run: Run, package: Package, verdict: dict[str, Any]) -> dict[str, Any]:
+def document(run: "Run", package: Package, verdict: dict[str, Any]) -> dict[str, Any]:
     """Return the object that `run --json` prints; every verdict in it is the oracle's."""
     # Side by side, trials start in whatever order; people and programs get the protocol's.
     trials = sorted(verdict["trials"], key=lambda t: (len(t["trial_id"]), t["trial_id"]))
     return {
         "run_id": run.run_id,
-        "target": run.lab.target,
-        "grade": run.lab.grade,
+        "target": verdict["target"],
+        "grade": verdict["grade"],
         "protocol": run.protocol.name,
+        "stage": run.stage,
         "package": {"path": str(package.path), "id": package.id},
         "verdict": verdict["verdict"],
+        "probe": (verdict["probe"] or {}).get("validity"),
         "trials": [{key: trial.get(key) for key in TRIAL_KEYS} for trial in trials],
         "findings": verdict.get("findings", []),
         "timing_s": {**run.timing_s, "protocol_floor": run.floor_s()},
     }
 
 
-def exit_code(run: Run, result: dict[str, Any]) -> int:
-    """0 when every planned trial ran and is valid, whatever its verdict; else 2."""
+def exit_code(run: "Run", result: dict[str, Any]) -> int:
+    """0 when probe and every planned trial ran and are valid, whatever the verdicts; else 2."""
     trials = result["trials"]
-    complete = len(trials) == len(run.cells) and len(trials) > 0
+    complete = len(trials) == len(run.cells) and result["probe"] == "valid"
     clean = all(t["validity"] == "valid" and t["verdict"] in ("pass", "fail") for t in trials)
     return EXIT_OK if complete and clean else EXIT_NOT_CLEAN
 

@@ -1,9 +1,10 @@
-"""One run: probe, trials, freeze, judge. The order of a run's life, and its timing."""
+"""One run: lease, probe, trials, freeze, judge. The order of a run's life, and its timing.
 
-import json
+Every step is in the run's state log before it is taken (runner/state.py), so a run that was killed can be
+taken up by `resume` (runner/resume.py), which builds the same Run from the log.
+"""
+
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,21 +12,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runner import cost
 from runner import probe as probing
 from runner.clock import SystemClock, new_run_id
 from runner.collect import collect
+from runner.disk import sync_folder, write_through
 from runner.errors import LabError
 from runner.floor import protocol_floor_s
 from runner.freeze import Freezer, Package, environment, template_body
-from runner.names import VARIANTS, Output
+from runner.judging import judge, preflight
+from runner.lease import Lease
+from runner.names import VARIANTS
 from runner.progress import Progress
 from runner.protocol import Cell, Protocol
-from runner.records import canonical
+from runner.records import Reads, canonical
+from runner.state import State, StateLog
 from runner.target import Lab
 from runner.trial import Trial, TrialDriver
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
-JUDGE_LIMIT_S = 300
+RUN = "run"  # the stage of a run that belongs to no stage of a study
 
 
 def runs_dir() -> Path:
@@ -51,26 +57,104 @@ class Run:
     started_at_ms: int = 0
     probe: Trial | None = None
     functions: dict[str, Any] = field(default_factory=dict)
+    stage: str = RUN
+    # What the stage stands on: the package before it, the registration, the expected cost.
+    grounds: dict[str, Any] = field(default_factory=dict)
+    # Each time another process took the run up: when, and after which state.
+    resumed: list[dict[str, Any]] = field(default_factory=list)
+    log: StateLog | None = None
+
+    @property
+    def folder(self) -> Path:
+        """This run's own folder; a run id is never used twice."""
+        return self.runs_dir / self.run_id
 
     def execute(self) -> tuple[Package, dict[str, Any]]:
         """Probe, run the trials, freeze, judge; return the package and the oracle's verdict.
 
-        Raises LabError when the run cannot go on; whatever was already in motion is frozen.
+        Raises LabError when the run cannot go on. Before anything was opened that is a refusal;
+        afterwards the run stays unfinished, for `resume` to close.
         """
-        self.started_at_ms = self.clock.now_ms()
+        # A first look before anything is written; the second, under the lease, is the one that counts.
         preflight(self.lab, self.protocol)
-        # A folder of its own per run; a run id is never used twice.
-        (self.runs_dir / self.run_id).mkdir(parents=True)
-        with self.timed("probe"):
-            released = self._probe()
-        with self.timed("trials"):
-            if released:
-                self._run_trials()
+        self.started_at_ms = self.clock.now_ms()
+        self.folder.mkdir(parents=True)
+        write_through(self.folder / "protocol.toml", self.protocol.raw)
+        sync_folder(self.runs_dir)
+        self.log = StateLog(self.folder, self.clock.now_ms)
+        self.log.write(State.CREATED, **self._facts())
+        lease = self.lease()
+        try:
+            self._begin(lease)
+            with self.timed("probe"):
+                released = self._probe()
+            with self.timed("trials"):
+                if released:
+                    self._run_trials()
+            return self.finish()
+        finally:
+            lease.release()
+
+    def _begin(self, lease: Lease) -> None:
+        """Take the stack and see that it is fit; what is wrong with it refuses the run."""
+        try:
+            self.log.write(State.LEASING)
+            lease.take()
+            self.log.write(State.LEASED)
+            preflight(self.lab, self.protocol)
+            with self.timed("probe"):
+                self._warm()
+        except LabError as error:
+            self.log.write(State.REFUSED, reason=error.subject)
+            raise
+
+    def finish(self) -> tuple[Package, dict[str, Any]]:
+        """Freeze everything that ran, and ask the oracle."""
         with self.timed("freeze"):
             package = self.freeze()
         with self.timed("judge"):
-            verdict = judge(package.path)
+            verdict = self.judge(package)
         return package, verdict
+
+    def judge(self, package: Package) -> dict[str, Any]:
+        """Ask the oracle about the published package."""
+        self.log.write(State.JUDGING, package=package.id)
+        verdict = judge(package.path)
+        self.log.write(State.JUDGED, verdict=verdict["verdict"])
+        return verdict
+
+    def conclude(self, result: dict[str, Any]) -> None:
+        """Keep the result beside the package and end the run."""
+        fresh = self.folder / "result.json.new"
+        write_through(fresh, canonical(result))
+        fresh.replace(self.folder / "result.json")
+        self.log.write(State.ENDED)
+        self.log.close()
+
+    def lease(self) -> Lease:
+        """Return this run's lease of its stack; losing it interrupts the run."""
+        client = self.lab.client("dynamodb")
+        return Lease(client, self.lab.journal_table, self.run_id, self.clock.now_ms, self._lease_lost)
+
+    def _lease_lost(self) -> None:
+        self.progress.say("another runner has taken this stack's lease: the run ends here")
+        self.stop.set()
+
+    def _facts(self) -> dict[str, Any]:
+        """What `resume` and `runs` need to know of this run and cannot find elsewhere."""
+        return {
+            "run_id": self.run_id,
+            "protocol": self.protocol.name,
+            "protocol_sha256": self.protocol.sha256,
+            "target": self.lab.target,
+            "grade": self.lab.grade,
+            "stack_id": self.lab.stack_id,
+            "stage": self.stage,
+            "grounds": self.grounds,
+            "sequential": self.sequential,
+            "cells": [{"scenario": c.scenario, "variant": c.variant} for c in self.cells],
+            "started_at_ms": self.started_at_ms,
+        }
 
     def timed(self, name: str):
         """Time a phase on the monotonic clock into `timing_s[name]`."""
@@ -85,11 +169,16 @@ class Run:
             self.stop.is_set,
             self.progress.note,
             self.progress.waiting,
+            self.log.write,
         )
 
-    def _probe(self) -> bool:
+    def _warm(self) -> None:
         self.progress.say("warming every function, then the transport probe")
+        self.log.write(State.WARMING)
         self.functions = probing.warm(self.lab, 1 if self.sequential else len(VARIANTS))
+        self.log.write(State.WARMED, functions=self.functions)
+
+    def _probe(self) -> bool:
         self.probe = probing.new_probe(self.run_id)
         released = probing.run_probe(self.probe, self.lab, self.protocol, self.clock, self.driver())
         if not released:
@@ -114,26 +203,37 @@ class Run:
             if self.stop.is_set():
                 return
             trial = Trial(trial_id, self.run_id, "trial", cell.scenario, cell.variant)
+            trial.queues = self.samples(trial_id)
             self.trials.append(trial)
             self.progress.started(trial)
             self.driver().run(trial)
             self.progress.ended(trial)
 
+    def samples(self, trial_id: str) -> Reads:
+        """Return the trial's queue samples, kept on disk because nobody can take them again."""
+        return Reads(self.clock.now_ms, keep=self.folder / f"{trial_id}.queues.jsonl")
+
     def freeze(self) -> Package:
         """Collect and freeze everything that ran; nothing is left out."""
         self.progress.say("collecting evidence and freezing the package")
-        freezer = Freezer(self.runs_dir / self.run_id)
+        self.log.write(State.COLLECTING)
+        freezer = Freezer(self.folder)
         template = template_body(self.lab)
         freezer.add("protocol.toml", "protocol_source", self.protocol.raw)
         freezer.add("protocol.json", "protocol", canonical(self.protocol.as_json()))
         freezer.add("template.json", "template", canonical(template))
         env = environment(self.lab, self.functions, template, self.started_at_ms)
         freezer.add("environment.json", "environment", canonical(env))
-        ran = [self.probe, *sorted(self.trials, key=lambda t: (t.started_at_ms, t.trial_id))]
-        for trial in ran:
+        ran = sorted(self.trials, key=lambda t: (t.started_at_ms, t.trial_id))
+        for trial in [self.probe, *ran] if self.probe else ran:
             freezer.add_trial(trial, self.protocol, self.lab, collect(self.lab, trial, self.clock.now_ms))
         freezer.add("run.json", "run", canonical(self._run_record(ran)))
-        return freezer.publish()
+        costs = cost.estimate(freezer.files(), self.protocol, self.lab.grade)
+        freezer.add("cost.json", "cost", canonical(costs))
+        self.log.write(State.FREEZING)
+        package = freezer.publish(lambda identity: self.log.write(State.PUBLISHING, package=identity))
+        self.log.write(State.FROZEN, package=package.id)
+        return package
 
     def _run_record(self, ran: list[Trial]) -> dict[str, Any]:
         return {
@@ -142,18 +242,16 @@ class Run:
             "protocol_sha256": self.protocol.sha256,
             "target": self.lab.target,
             "grade": self.lab.grade,
-            "stage": "run",
+            "stage": self.stage,
+            **self.grounds,
             "sequential": self.sequential,
             "scenarios": sorted({cell.scenario for cell in self.cells}),
             "started_at_ms": self.started_at_ms,
             "ended_at_ms": self.clock.now_ms(),
-            "probe": self.probe.trial_id,
+            "probe": self.probe.trial_id if self.probe else None,
             "planned": [{"scenario": c.scenario, "variant": c.variant} for c in self.cells],
-            "trials": [
-                {"trial_id": t.trial_id, "scenario": t.scenario, "variant": t.variant}
-                for t in ran
-                if t.kind == "trial"
-            ],
+            "trials": [{"trial_id": t.trial_id, "scenario": t.scenario, "variant": t.variant} for t in ran],
+            "resumed": self.resumed,
         }
 
     def floor_s(self) -> float:
@@ -175,56 +273,3 @@ class Timed:
 
     def __exit__(self, *_: object) -> None:
         self.into[self.name] = round(self.into.get(self.name, 0.0) + self.monotonic() - self.began, 3)
-
-
-def preflight(lab: Lab, protocol: Protocol) -> None:
-    """Refuse to start on a stack of another protocol or with messages left in its source queues."""
-    deployed = lab.outputs[Output.PROTOCOL_SHA256]
-    if deployed != protocol.sha256:
-        raise LabError(
-            f"stack {lab.stack} was deployed from another protocol file",
-            expected=f"{protocol.name} with SHA-256 {protocol.sha256}",
-            found=f"{lab.outputs[Output.PROTOCOL_NAME]} with SHA-256 {deployed}",
-            next_step="deploy again, so that stack and protocol agree",
-        )
-    for variant in VARIANTS:
-        attributes = lab.client("sqs").get_queue_attributes(
-            QueueUrl=lab.queue_url(variant), AttributeNames=["All"]
-        )["Attributes"]
-        waiting = int(attributes.get("ApproximateNumberOfMessages", 0))
-        in_flight = int(attributes.get("ApproximateNumberOfMessagesNotVisible", 0))
-        if waiting or in_flight:
-            raise LabError(
-                f"the {variant} queue is not at rest, so a trial could meet another one's message",
-                expected="no message waiting or in flight",
-                found=f"{waiting} waiting, {in_flight} in flight",
-                next_step="wait until the other run has ended, then run again",
-            )
-
-
-def judge(package: Path) -> dict[str, Any]:
-    """Ask the oracle, as any reader would: as a command, over the package's bytes alone.
-
-    Raises LabError when it gives no verdict (its exit codes 0, 1 and 2 are verdicts).
-    """
-    done = subprocess.run(
-        [sys.executable, "-m", "oracle", "judge", str(package), "--json"],
-        cwd=PROJECT_ROOT,
-        capture_output=True,
-        text=True,
-        timeout=JUDGE_LIMIT_S,
-        check=False,
-    )
-    try:
-        # Python itself ends with 1 when it cannot start the oracle: only a document is a verdict.
-        verdict = json.loads(done.stdout)
-    except ValueError:
-        verdict = None
-    if done.returncode not in (0, 1, 2) or verdict is None:
-        raise LabError(
-            "the oracle gave no verdict",
-            expected="a verdict and exit code 0, 1 or 2",
-            found=f"{done.returncode}: {done.stderr.strip()[-1000:]}",
-            next_step=f"run `python -m oracle judge {package}`",
-        )
-    return verdict

@@ -41,6 +41,8 @@ class Lab:
     outputs: dict[str, str]
     client: Callable[[str], Any] = field(repr=False)
     cloud_versions: dict[str, str] = field(default_factory=dict)
+    # Unique to one creation of the stack: a later stack of the same name has another one.
+    stack_id: str = ""
 
     @property
     def ledger_table(self) -> str:
@@ -217,6 +219,7 @@ def lab_from_stack(
         outputs=outputs,
         client=client,
         cloud_versions=cloud_versions or {},
+        stack_id=described.get("StackId", ""),
     )
 
 

@@ -13,6 +13,7 @@ from runner.names import COMMIT_THEN_TIMEOUT
 from runner.observe import Observation
 from runner.protocol import Protocol
 from runner.records import Reads
+from runner.state import State
 from runner.target import Lab
 
 
@@ -33,6 +34,7 @@ class Trial:
     ended_because: str = "error"
     error: str | None = None
     queues: Reads | None = field(default=None, repr=False)
+    dlq_before: int | None = None
 
     def as_json(self, protocol: Protocol, lab: Lab) -> dict[str, Any]:
         """Return trial.json's object, as evidence/FORMAT.md describes it."""
@@ -73,6 +75,7 @@ def refund_request(protocol: Protocol) -> dict[str, Any]:
 class TrialDriver:
     """Opens a trial, arms its barrier, sends its one message and waits until nothing moves.
 
+    `log(state, **facts)` puts each step on the disk before it is taken.
     `note(trial, event)` is called for each new journal event and `waiting(trial, text)` for
     what is being waited for; both only inform the person who watches.
     """
@@ -85,6 +88,7 @@ class TrialDriver:
         stopped: Callable[[], bool],
         note: Callable[[Trial, dict[str, Any]], None],
         waiting: Callable[[Trial, str], None],
+        log: Callable[..., None],
     ):
         self._lab = lab
         self._protocol = protocol
@@ -92,6 +96,7 @@ class TrialDriver:
         self._stopped = stopped
         self._note = note
         self._waiting = waiting
+        self.log = log
         self.journal = Journal(
             lab.client("dynamodb"),
             lab.journal_table,
@@ -104,21 +109,50 @@ class TrialDriver:
     def run(self, trial: Trial) -> None:
         """Run the trial to its end. A fault of the harness ends it as `error`, never silently."""
         trial.started_at_ms = self._clock.now_ms()
-        trial.queues = Reads(self._clock.now_ms)
+        observation = self.observation(trial)
         try:
+            observation.baseline()
             self.open_and_arm(trial)
             self._send(trial)
-            trial.ended_because = self._wait(trial)
-            self.journal.append(trial.trial_id, "trial_closed")
+            self.log(State.WAITING, trial_id=trial.trial_id)
+            self.close(trial, self.wait(trial, observation))
         except (ClientError, BotoCoreError, OSError) as error:
-            trial.ended_because = "error"
-            trial.error = f"{type(error).__name__}: {error}"
-        finally:
-            trial.ended_at_ms = self._clock.now_ms()
+            self.end(trial, "error", f"{type(error).__name__}: {error}")
+
+    def observation(self, trial: Trial) -> Observation:
+        """Return a watcher of the trial."""
+        return Observation(self._lab, self._protocol, self._clock, trial)
+
+    def close(self, trial: Trial, ended_because: str, error: str | None = None) -> None:
+        """Record the trial's last event: nothing of it is watched any more."""
+        self.log(State.CLOSING, trial_id=trial.trial_id, ended_because=ended_because, error=error)
+        self.journal.append(trial.trial_id, "trial_closed")
+        self.end(trial, ended_because, error)
+
+    def end(self, trial: Trial, ended_because: str, error: str | None = None) -> None:
+        """Note how the trial ended."""
+        trial.ended_because, trial.error, trial.ended_at_ms = ended_because, error, self._clock.now_ms()
+        self.log(
+            State.CLOSED,
+            trial_id=trial.trial_id,
+            ended_because=ended_because,
+            error=error,
+            ended_at_ms=trial.ended_at_ms,
+        )
 
     def open_and_arm(self, trial: Trial) -> None:
         """Record the trial's first events; in a treatment the barrier is armed with them."""
+        self.log(
+            State.TRIAL_OPENING,
+            trial_id=trial.trial_id,
+            kind=trial.kind,
+            scenario=trial.scenario,
+            variant=trial.variant,
+            started_at_ms=trial.started_at_ms,
+            dlq_before=trial.dlq_before,
+        )
         self.journal.append(trial.trial_id, "trial_opened", detail={"variant": trial.variant})
+        self.log(State.TRIAL_OPENED, trial_id=trial.trial_id)
         if trial.scenario == COMMIT_THEN_TIMEOUT:
             self.journal.append(
                 trial.trial_id,
@@ -126,6 +160,7 @@ class TrialDriver:
                 companions=(lambda _seq, event_id: self._barrier_put(trial.trial_id, event_id),),
             )
             trial.armed = True
+            self.log(State.ARMED, trial_id=trial.trial_id)
 
     def _barrier_put(self, trial_id: str, event_id: str) -> dict[str, Any]:
         return {
@@ -145,7 +180,9 @@ class TrialDriver:
         body = json.dumps(
             {"trial_id": trial.trial_id, "request": refund_request(self._protocol)}, sort_keys=True
         )
+        self.log(State.SEND_STARTED, trial_id=trial.trial_id)
         intent = self.journal.append(trial.trial_id, "message_send_started")
+        self.log(State.SENDING, trial_id=trial.trial_id, intent=intent.event_id)
         trial.sends += 1
         sent = self._lab.client("sqs").send_message(
             QueueUrl=self._lab.queue_url(trial.variant),
@@ -160,13 +197,22 @@ class TrialDriver:
             "body": body,
             "sequence_number": sent.get("SequenceNumber"),
         }
+        self.log(State.SENT, trial_id=trial.trial_id, message=trial.message)
+        self.record_sent(trial, intent.event_id)
+
+    def record_sent(self, trial: Trial, intent_id: str) -> None:
+        """Record that SQS has accepted the trial's message."""
         self.journal.append(
-            trial.trial_id, "message_sent", delivery_id=sent["MessageId"], caused_by=intent.event_id
+            trial.trial_id, "message_sent", delivery_id=trial.message["message_id"], caused_by=intent_id
         )
 
-    def _wait(self, trial: Trial) -> str:
-        """Watch until the trial is quiescent, out of time, or interrupted; return which."""
-        observation = Observation(self._lab, self._protocol, self._clock, trial)
+    def wait(
+        self, trial: Trial, observation: Observation, given_up: Callable[[], bool] = lambda: False
+    ) -> str:
+        """Watch until the trial is quiescent, out of time, or interrupted; return which.
+
+        `given_up` is asked after each look and ends the wait as interrupted.
+        """
         limit = self._clock.monotonic() + self._protocol.quiescence.trial_limit_s
         while self._clock.monotonic() < limit:
             if self._stopped():
@@ -175,6 +221,8 @@ class TrialDriver:
                 self._note(trial, event)
             if observation.quiescent():
                 return "quiescent"
+            if given_up():
+                return "interrupted"
             self._waiting(trial, observation.waiting_for())
             self._clock.sleep(self._protocol.quiescence.interval_s)
         return "trial_limit"

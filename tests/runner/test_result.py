@@ -9,7 +9,6 @@ from rich.console import Console
 
 from runner import result
 from runner.freeze import Package
-from runner.names import GRADES
 
 
 def trial(number, **changes):
@@ -30,16 +29,22 @@ def trial(number, **changes):
     }
 
 
-def document(*trials, planned=None):
+def document(*trials, planned=None, probe="valid"):
     run = SimpleNamespace(
         run_id="r",
-        lab=SimpleNamespace(target="local", grade=GRADES["local"]),
+        stage="run",
         protocol=SimpleNamespace(name="study-1"),
         cells=[None] * (len(trials) if planned is None else planned),
         timing_s={"total": 1.0},
         floor_s=lambda: 0.5,
     )
-    verdict = {"verdict": "pass", "trials": list(trials)}
+    verdict = {
+        "verdict": "pass",
+        "target": "local",
+        "grade": "emulated",
+        "probe": probe and {"validity": probe},
+        "trials": list(trials),
+    }
     made = result.document(run, Package(Path("p"), "0" * 64), verdict)
     return made, result.exit_code(run, made)
 
@@ -57,11 +62,17 @@ def test_trials_come_in_the_protocols_order_whichever_started_first():
         ([trial(1, verdict="indeterminate")], None, 2),
         ([trial(1)], 2, 2),
         ([], 2, 2),
-        ([], 0, 2),
+        ([], 0, 0),
     ],
 )
 def test_exit_0_means_every_planned_trial_ran_and_is_valid_whatever_the_verdict(trials, planned, code):
     assert document(*trials, planned=planned)[1] == code
+
+
+@pytest.mark.parametrize("probe", ["invalid", "indeterminate", None])
+def test_without_a_valid_probe_nothing_is_clean(probe):
+    assert document(trial(1), probe=probe)[1] == 2
+    assert document(probe=probe)[1] == 2
 
 
 @pytest.mark.parametrize(
