@@ -60,7 +60,7 @@ K01 incomplete The five files of section 3 (protocol_source, protocol, environme
 K02 incomplete run.json MUST have its members, of the stated types.
 K03 incomplete protocol.json MUST equal protocol.toml as parsed and MUST have its tables.
 K04 incomplete run.json and the stack's outputs MUST name the frozen protocol and its SHA-256.
-K05 incomplete environment.json MUST have its members, and target, grade and run.json MUST agree (local is emulated, aws is aws).
+K05 incomplete environment.json MUST have its members, and target, grade and run.json MUST agree (local is emulated; aws is aws, or emulated behind an endpoint that is not AWS's).
 K06 incomplete run.json MUST list at least one trial unless its stage is probe, and no trial twice.
 K07 incomplete Every folder under trials/ MUST belong to a trial or the probe of run.json.
 K08 incomplete run.json MUST name a transport probe whose chain is valid.

@@ -201,7 +201,8 @@ class Reference:
         ]
         self.need(named == [(name, digest)] * 2, "named")
         targets = [(d.get("target"), d.get("grade")) for d in (self.run, self.environment)]
-        self.need(targets in ([("local", "emulated")] * 2, [("aws", "aws")] * 2), "target")
+        allowed = [("local", "emulated"), ("aws", "aws"), ("aws", "emulated")]
+        self.need(targets[0] == targets[1] and targets[0] in allowed, "target")
         self.need(is_a(self.template.get("Resources"), dict), "template")
         if not self.need(well_formed_package(self), "members"):
             self.outputs = {}  # half an environment says nothing about which tables are the stack's

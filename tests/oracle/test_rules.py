@@ -517,3 +517,14 @@ def test_a_sample_of_another_queue_says_nothing():
     package = package_with(control)
     package.docs[QUEUES][0]["request"]["QueueUrl"] = "https://elsewhere"
     assert found(package)[2] == {"R09"}
+
+
+@pytest.mark.parametrize(
+    "target, grade, told",
+    [("aws", "emulated", set()), ("aws", "aws", set()), ("local", "aws", {"K05"})],
+)
+def test_an_emulator_behind_the_aws_target_is_told_as_emulated(target, grade, told):
+    package = package_with(control)
+    for path in ("run.json", "environment.json"):
+        package.docs[path].update(target=target, grade=grade)
+    assert codes(judge(package)) == told
