@@ -9,7 +9,7 @@ from runner import registration, timestamp
 from runner.closeout import render
 from runner.errors import EXIT_OK, LabError
 from runner.history import history
-from runner.judging import judge
+from runner.oracle_command import judge
 from runner.protocol import Protocol
 from runner.run import runs_dir
 

@@ -9,8 +9,8 @@ from runner import protocol as protocols
 from runner.commands_run import add_target_options, run_and_show
 from runner.errors import UsageError
 from runner.history import history
-from runner.judging import judge
 from runner.names import GRADES
+from runner.oracle_command import judge
 from runner.run import runs_dir
 from runner.stages import CANONICAL, STAGES, publishable, stage, standing_on
 from runner.target import Lab, choose

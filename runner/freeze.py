@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.disk import sync_folder, write_through
+from runner.doctor.ground import load_latest
 from runner.protocol import Protocol
 from runner.records import Reads, canonical
 from runner.target import Lab
@@ -101,6 +102,8 @@ def environment(lab: Lab, functions: dict[str, Any], template: dict[str, Any], s
         "assets": assets(template),
         "versions": lab.cloud_versions,
         "functions": functions,
+        # How far the ground of this target was seen to hold, or null: nobody has looked.
+        "ground": load_latest(lab.target, lab.account, lab.region, lab.cloud_versions),
         "stack": {"name": lab.stack, "status": lab.stack_status, "outputs": lab.outputs},
     }
 

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from runner.assembly import synthesise
 from runner.clock import SystemClock
+from runner.deployed import require_synthesised
 from runner.errors import UsageError
 from runner.lease import demand_free
 from runner.names import stack_name
@@ -30,6 +31,8 @@ def opened(
     if target == "aws":
         with Timed(timing, "deploy", clock.monotonic):
             lab = find_on_aws(name, protocol.name)
+            # The runner never deploys to AWS, but it does not run on other code than this either.
+            require_synthesised(lab.client, name, synthesise(protocol.name)[0])
         timing["cloud_up"] = 0.0
         yield lab
         return

@@ -42,3 +42,8 @@ def ask(command: str, *packages: Path) -> dict[str, Any]:
             next_step=f"run `python -m oracle {' '.join(arguments)}`",
         )
     return answer
+
+
+def judge(package: Path) -> dict[str, Any]:
+    """Return the oracle's verdict on a package."""
+    return ask("judge", package)

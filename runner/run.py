@@ -14,15 +14,17 @@ from typing import Any
 
 from runner import cost
 from runner import probe as probing
+from runner.aws_errors import telling
 from runner.clock import SystemClock, new_run_id
 from runner.collect import collect
 from runner.disk import sync_folder, write_through
 from runner.errors import LabError
 from runner.floor import protocol_floor_s
 from runner.freeze import Freezer, Package, environment, template_body
-from runner.judging import judge, preflight
 from runner.lease import Lease
 from runner.names import VARIANTS
+from runner.oracle_command import judge
+from runner.preflight import preflight
 from runner.progress import Progress
 from runner.protocol import Cell, Protocol
 from runner.records import Reads, canonical
@@ -98,12 +100,13 @@ class Run:
     def _begin(self, lease: Lease) -> None:
         """Take the stack and see that it is fit; what is wrong with it refuses the run."""
         try:
-            self.log.write(State.LEASING)
-            lease.take()
-            self.log.write(State.LEASED)
-            preflight(self.lab, self.protocol)
-            with self.timed("probe"):
-                self._warm()
+            with telling("looking at the stack before the run"):
+                self.log.write(State.LEASING)
+                lease.take()
+                self.log.write(State.LEASED)
+                preflight(self.lab, self.protocol)
+                with self.timed("probe"):
+                    self._warm()
         except LabError as error:
             self.log.write(State.REFUSED, reason=error.subject)
             raise

@@ -24,7 +24,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Redact and say what to check. Raises LabError for every refusal."""
-    from runner.judging import judge
+    from runner.oracle_command import judge
 
     done = redact(args.package, args.out, Machine.here(), judge)
     if args.json:

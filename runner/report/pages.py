@@ -5,25 +5,25 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import LabError
-from runner.oracle_command import ask
+from runner.oracle_command import ask, judge
 from runner.report import page, picture, views
 from runner.report.views import PackageView, TrialView
 
 
 def report_page(package: Path) -> str:
     """The page of one package."""
-    return page.render("report.html", p=views.view(package, ask("judge", package)), limits=views)
+    return page.render("report.html", p=views.view(package, judge(package)), limits=views)
 
 
 def picture_file(package: Path) -> str:
     """One SVG of a package's ledgers."""
-    return picture.draw(views.view(package, ask("judge", package)))
+    return picture.draw(views.view(package, judge(package)))
 
 
 def comparison_page(packages: list[Path]) -> str:
     """Variants side by side, one row for each scenario; the oracle says whether they may be compared."""
     compared = ask("compare", *packages)
-    shown = [views.view(package, ask("judge", package), draw=False) for package in packages]
+    shown = [views.view(package, judge(package), draw=False) for package in packages]
     grades = {package.grade for package in shown}
     return page.render(
         "compare.html",
@@ -84,7 +84,7 @@ def _run_rows(folder: Path, base: Path) -> list[RunRow]:
     for package in packages:
         row = RunRow(folder.name, package.name)
         try:
-            row.verdict = ask("judge", package)
+            row.verdict = judge(package)
         except LabError as error:
             row.note = error.subject
         made = package.with_name(package.name + ".html")

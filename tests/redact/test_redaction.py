@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import UsageError
-from runner.judging import judge
+from runner.oracle_command import judge
 from runner.redact.known import Machine
 from runner.redact.redaction import redact
 from runner.redact.replace import Refused

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.oracle_command import ask
+from runner.oracle_command import judge
 from runner.report import pages
 from tests.report import packages
 
@@ -47,7 +47,7 @@ def shown(tmp_path_factory) -> Callable[[str], Shown]:
             html = pages.report_page(package)
             file = folder / f"{name}.html"
             file.write_text(html, encoding="utf-8")
-            made[name] = Shown(package, ask("judge", package), html, file)
+            made[name] = Shown(package, judge(package), html, file)
         return made[name]
 
     return make

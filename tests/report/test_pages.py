@@ -16,7 +16,7 @@ import pytest
 from oracle.judge import judge_path
 from runner.cli import main
 from runner.errors import EXIT_OK, EXIT_USAGE, LabError
-from runner.oracle_command import ask
+from runner.oracle_command import ask, judge
 from runner.report import charts, page, pages, svg, views
 from runner.report.answer import answer
 from runner.report.evidence import Evidence
@@ -242,13 +242,13 @@ def test_lines_that_the_oracle_could_not_read_are_not_shown(tmp_path):
     name = "trials/control-durable/ledger.jsonl"
     files[name] = files[name].replace(b'"Count":1', b'"Count":1,"Count":1')  # a repeated key: J07
     path = write(reindex(files), tmp_path)
-    verdict = ask("judge", path)
+    verdict = judge(path)
     assert list(Evidence(path, verdict).records(name, "ledger_snapshot_")) == []
 
 
 def test_bytes_that_change_after_the_verdict_end_the_report(tmp_path):
     path = packages.four().write(tmp_path)
-    verdict = ask("judge", path)
+    verdict = judge(path)
     evidence = Evidence(path, verdict)
     (path / "run.json").write_bytes(b"{}\n")
     with pytest.raises(LabError, match="changed while it was being read"):
@@ -261,7 +261,7 @@ def test_an_archive_gives_the_same_figures_as_its_folder(tmp_path):
     archive = tmp_path / "copy.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(path, arcname=path.name)
-    views_of = [views.view(place, ask("judge", place)) for place in (path, archive)]
+    views_of = [views.view(place, judge(place)) for place in (path, archive)]
     assert [t.story.effects for t in views_of[0].trials] == [t.story.effects for t in views_of[1].trials]
     assert views_of[0].id == views_of[1].id == path.name
 
@@ -337,7 +337,7 @@ def test_the_readmes_picture_is_what_its_command_draws(tmp_path):
     assert main(["report", str(PUBLISHED), "--picture", "--out", str(drawn)]) == EXIT_OK
     assert _structure(drawn.read_text()) == _structure((PROJECT / "docs/refunds.svg").read_text())
     texts = [text for _, text in _structure(drawn.read_text()) if text]
-    verdict = ask("judge", PUBLISHED)
+    verdict = judge(PUBLISHED)
     assert verdict["grade"] == "emulated" and any("grade: emulated" in text for text in texts)
     assert [f"{t['variant']}: {t['verdict']}" for t in verdict["trials"]] == [
         text for text in texts if re.fullmatch(r"\w+: (pass|fail)", text)
@@ -370,5 +370,5 @@ def test_the_page_lies_beside_the_package_and_never_in_it(tmp_path, capsys):
     assert main(["report", str(path)]) == EXIT_OK
     out = Path(capsys.readouterr().out.strip())
     assert out == path.with_name(path.name + ".html") and out.is_file()
-    assert ask("judge", path)["integrity"]["ok"] is True
+    assert judge(path)["integrity"]["ok"] is True
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
