@@ -26,7 +26,7 @@ from tests.report import packages
 from tests.report.conftest import MADE
 
 PROJECT = Path(__file__).resolve().parents[2]
-PUBLISHED = PROJECT / "docs/study-1-emulated/study-1-evidence.tar.gz"
+PUBLISHED = PROJECT / "evidence/published/study-1/study-1-evidence.tar.gz"
 LARGEST_PAGE = 1_500_000
 VOID = {"meta", "br", "wbr", "hr", "img", "input", "link"}
 
@@ -330,7 +330,7 @@ def _structure(text: str):
 
 @pytest.mark.slow
 def test_the_readmes_picture_is_what_its_command_draws(tmp_path):
-    """Regenerate: python -m runner report docs/study-1-emulated/study-1-evidence.tar.gz --picture \
+    """Regenerate: python -m runner report evidence/published/study-1/study-1-evidence.tar.gz --picture \
     --out docs/refunds.svg
     """
     drawn = tmp_path / "refunds.svg"
