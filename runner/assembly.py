@@ -66,9 +66,13 @@ def synthesise(protocol_name: str) -> tuple[Path, bool]:
             found=f"{done.returncode}: {(done.stderr or done.stdout).strip()[-2000:]}",
             next_step="run `uv run python app.py` to see it whole",
         )
-    for stale in ASSEMBLIES.glob(f"{protocol_name}@*"):
+    try:
+        partial.rename(kept)
+    except OSError:
+        # Another process made the same one meanwhile; theirs is as good.
+        shutil.rmtree(partial, ignore_errors=True)
+    for stale in set(ASSEMBLIES.glob(f"{protocol_name}@*")) - {kept}:
         shutil.rmtree(stale, ignore_errors=True)
-    partial.rename(kept)
     return kept, True
 
 
