@@ -4,6 +4,7 @@ Without `--target` it is `aws` when any AWS credentials resolve, else `local`. T
 fall-back from one to the other after an error.
 """
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -119,20 +120,23 @@ def aws_clients() -> Callable[[str], Any]:
     """
     session = boto3.Session()
     made: dict[tuple[str, int | None], Any] = {}
+    # Clients may be shared by the threads of two trials; making one may not.
+    making = threading.Lock()
 
     def client(service: str, *, read_timeout_s: int | None = None) -> Any:
         key = service, read_timeout_s
-        if key not in made:
-            attempts = 1 if service in ("lambda", "sqs") else 4
-            made[key] = session.client(
-                service,
-                config=Config(
-                    connect_timeout=5,
-                    read_timeout=read_timeout_s or (READ_TIMEOUT_S if service == "lambda" else 20),
-                    retries={"mode": "standard", "total_max_attempts": attempts},
-                ),
-            )
-        return made[key]
+        with making:
+            if key not in made:
+                attempts = 1 if service in ("lambda", "sqs") else 4
+                made[key] = session.client(
+                    service,
+                    config=Config(
+                        connect_timeout=5,
+                        read_timeout=read_timeout_s or (READ_TIMEOUT_S if service == "lambda" else 20),
+                        retries={"mode": "standard", "total_max_attempts": attempts},
+                    ),
+                )
+            return made[key]
 
     return client
 
