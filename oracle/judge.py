@@ -146,7 +146,7 @@ def _listed(report: Report, folders: dict[str, list[str]]) -> tuple[list[str], s
     run = report.documents.run
     if run is None:
         return list(folders), None
-    listed = list(dict.fromkeys(trial["trial_id"] for trial in run["trials"]))
+    listed = report.documents.cells
     probe = run["probe"] if run["probe"] not in listed else None
     if probe is None or probe not in folders:
         report.findings.append(breach("K08", "there is no transport probe", Where("run.json", "/probe")))
@@ -157,7 +157,7 @@ def _listed(report: Report, folders: dict[str, list[str]]) -> tuple[list[str], s
             breach("K07", f"trial {trial_id} is not in run.json", Where(f"trials/{trial_id}"))
         )
     # What run.json does not list is judged as well: its violations count, its passes cannot.
-    return listed + strays, probe
+    return [*listed, *strays], probe
 
 
 def _probe_findings(probe: TrialResult):

@@ -97,6 +97,7 @@ class Documents:
     template: dict | None = None
     run: dict | None = None
     findings: list[Finding] = field(default_factory=list)
+    cells: dict[str, dict] = field(default_factory=dict)  # run.json's trials by id
     checked_templates: dict[str, list[Finding]] = field(default_factory=dict)
 
     def template_findings(self, variant: str) -> list[Finding]:
@@ -119,6 +120,8 @@ def decode_documents(files: dict[str, bytes]) -> Documents:
             found.append(breach("K01", f"{path} is missing", Where(path)))
     loaded = {path: _load(path, data, found) for path, data in files.items() if path.endswith(".json")}
     documents.run = _shaped(loaded, "run.json", RUN, "K02", found)
+    if documents.run is not None:
+        documents.cells = {trial["trial_id"]: trial for trial in documents.run["trials"]}
     documents.environment = _shaped(loaded, "environment.json", ENVIRONMENT, "K05", found)
     documents.template = _shaped(loaded, "template.json", {"Resources": dict}, "K09", found)
     protocol = _shaped(loaded, "protocol.json", PROTOCOL, "K03", found)

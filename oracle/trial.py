@@ -155,7 +155,7 @@ def _document(trial: Trial, data: bytes | None) -> dict | None:
 def _identify(trial: Trial) -> None:
     """Which cell this is. Only a probe that run.json and trial.json both call one is spared the invariant."""
     run, document = trial.documents.run, trial.document or {}
-    listed = next((t for t in run["trials"] if t["trial_id"] == trial.trial_id), None) if run else None
+    listed = trial.documents.cells.get(trial.trial_id)
     named_probe = bool(run) and run["probe"] == trial.trial_id and listed is None
     trial.claims_probe = document.get("kind") == "probe" and (named_probe or run is None)
     trial.is_probe = trial.claims_probe and named_probe
