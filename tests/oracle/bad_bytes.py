@@ -8,7 +8,8 @@ import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.oracle.builder import control, encode, package_with, reindex
+from tests.oracle.builder import control, package_with
+from tests.oracle.frozen import encode, reindex
 
 QUEUES = "trials/control-conventional/queues.jsonl"
 TRIAL = "trials/control-conventional/trial.json"

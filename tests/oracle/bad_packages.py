@@ -14,7 +14,8 @@ from pathlib import Path
 from oracle.codes import CODES
 from tests.oracle import bad_stories as stories
 from tests.oracle.bad_bytes import BYTES, Bad
-from tests.oracle.builder import control, package_with, typed
+from tests.oracle.builder import control, package_with
+from tests.oracle.frozen import typed
 from tests.oracle.protocols import REHEARSAL_TOML
 
 BAD = Path(__file__).resolve().parent.parent / "golden" / "bad"

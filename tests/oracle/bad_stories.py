@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.oracle.builder import CONTROL, TREATMENT, Trial, control, treatment
+from tests.oracle.builder import Trial, control, treatment
+from tests.oracle.frozen import CONTROL, TREATMENT
 
 
 def control_durable(package):

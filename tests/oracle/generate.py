@@ -5,18 +5,8 @@ from __future__ import annotations
 import copy
 import random
 
-from tests.oracle.builder import (
-    CONTROL,
-    TREATMENT,
-    Package,
-    Trial,
-    control,
-    encode,
-    package_with,
-    probe,
-    reindex,
-    treatment,
-)
+from tests.oracle.builder import Trial, control, package_with, probe, treatment
+from tests.oracle.frozen import CONTROL, TREATMENT, Package, encode, reindex
 
 GARBAGE = (
     None,

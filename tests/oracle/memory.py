@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oracle.judge import Report, judge_source
 from oracle.source import Entry
-from tests.oracle.builder import Package, reindex
+from tests.oracle.frozen import Package, reindex
 
 
 class Memory:

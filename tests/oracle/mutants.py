@@ -20,7 +20,14 @@ ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("mutants.toml")
 # The fast tests first; the drawn ones only for what they leave alive.
 SUITES = (
-    ("test_cases.py", "test_rules.py", "test_golden.py", "test_cli.py"),
+    (
+        "test_cases.py",
+        "test_cases_evidence.py",
+        "test_rules.py",
+        "test_reads.py",
+        "test_golden.py",
+        "test_cli.py",
+    ),
     ("test_monotone.py", "test_reference.py"),
 )
 

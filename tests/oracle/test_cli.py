@@ -17,7 +17,8 @@ import pytest
 from oracle.cli import main
 from oracle.codes import CODES
 from tests.oracle.bad_bytes import tar_of
-from tests.oracle.builder import control, four_cells, package_with, treatment, write
+from tests.oracle.builder import control, four_cells, package_with, treatment
+from tests.oracle.frozen import write
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import generate
-from tests.oracle.builder import reindex
+from tests.oracle.frozen import reindex
 from tests.oracle.memory import judge
 
 GOOD = generate.small_good_packages()
