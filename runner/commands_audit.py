@@ -19,6 +19,7 @@ from runner.aws_errors import telling
 from runner.cleanup import Cleanup
 from runner.clock import SystemClock
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, UsageError
+from runner.history import ADDENDA
 from runner.names import TARGETS
 from runner.records import canonical
 from runner.run import runs_dir
@@ -76,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
     delay_s = DELAY_S[target] if args.delay_s is None else args.delay_s
     result = audit(account, scope, delay_s=delay_s, now_ms=clock.now_ms, sleep=clock.sleep, note=_note)
     documents["audit"] = result.as_json()
-    frozen = addendum.publish(runs_dir() / "addenda", args.command, package, documents, result.asker.reads)
+    frozen = addendum.publish(runs_dir() / ADDENDA, args.command, package, documents, result.asker.reads)
     _print(args, result, frozen, package)
     return EXIT_OK if result.clean else EXIT_NOT_CLEAN
 

@@ -18,6 +18,7 @@ from runner.clock import SystemClock
 from runner.doctor import checks, ground
 from runner.doctor.checks import Check, Health, Patient
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, LabError, UsageError
+from runner.history import ADDENDA
 from runner.names import TARGETS
 from runner.protocol import Protocol
 from runner.run import runs_dir
@@ -58,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
     if surveyed is not None:
         ground.keep(surveyed)
         package = addendum.newest_package(runs_dir(), target, protocol.name)
-        folder = addendum.publish(runs_dir() / "addenda", "ground", package, {"ground": surveyed})
+        folder = addendum.publish(runs_dir() / ADDENDA, "ground", package, {"ground": surveyed})
         _note(f"addendum: {folder}")
     _print(args, found, surveyed)
     healthy = all(check.health == Health.OK for check in found)

@@ -10,6 +10,8 @@ from runner.freeze import find_package
 from runner.run import RUN
 from runner.state import FINAL, State
 
+# What audits and looks at the ground leave beside the runs; no run is called so.
+ADDENDA = "addenda"
 # A run from before state logs were kept: its package speaks for it.
 UNLOGGED = "unlogged"
 
@@ -84,7 +86,8 @@ def _blame(trial: dict[str, Any]) -> str:
 
 def history(runs_dir: Path) -> list[Past]:
     """Return every run under the folder, oldest first."""
-    found = [past(folder) for folder in runs_dir.glob("*/") if not folder.name.startswith(".")]
+    folders = [folder for folder in runs_dir.glob("*/") if folder.name != ADDENDA]
+    found = [past(folder) for folder in folders if not folder.name.startswith(".")]
     return sorted(found, key=lambda run: (run.started_at_ms, run.run_id))
 
 

@@ -15,9 +15,12 @@ from tests.account.bench import Bench
 REHEARSAL = "study-1-rehearsal"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
-    """Start a cloud in a state folder of its own, with IAM enforced; commands find it as if by `local up`."""
+    """Start a cloud in a state folder of its own, with IAM enforced; commands find it as if by `local up`.
+
+    For one module, because it sets the environment, which the next module's tests may want otherwise.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SUC_STATE_DIR", str(tmp_path_factory.mktemp("suc")))
         patch.setenv("SUC_RUNS_DIR", str(tmp_path_factory.mktemp("runs")))

@@ -21,7 +21,9 @@ def command(capsys, name: str, *more: str) -> tuple[int, dict]:
     capsys.readouterr()
     arguments = [name, "--protocol", REHEARSAL, "--target", "local", "--delay-s", "1", "--json", *more]
     code = cli.main(arguments)
-    return code, json.loads(capsys.readouterr().out)
+    told = capsys.readouterr()
+    assert told.out, told.err
+    return code, json.loads(told.out)
 
 
 def last(found: dict) -> list[dict]:

@@ -1,4 +1,4 @@
-"""One cloud for the slow tests of this folder, in a state folder of its own."""
+"""One cloud for the slow tests of a module, in a state folder of its own."""
 
 import pytest
 
@@ -7,23 +7,23 @@ from runner.local.deploy import deploy
 from tests.local.stackkit import assembly
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def state(tmp_path_factory):
-    """Keep the tests' state away from the developer's own `.suc`."""
+    """Keep a module's state away from the developer's own `.suc`, and the environment from the next one's."""
     folder = tmp_path_factory.mktemp("suc")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SUC_STATE_DIR", str(folder))
         yield folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cloud(state):
     """Start one cloud for all tests that only use it."""
     with ensure() as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tiny(cloud, tmp_path_factory):
     """Deploy the tiny stack once and return its outputs."""
     return deploy(cloud, assembly(tmp_path_factory.mktemp("cdk.out"), "Tiny"), "Tiny")

@@ -133,3 +133,9 @@ def test_a_stage_that_lacks_its_ground_starts_nothing(tmp_path, monkeypatch, cap
     told = capsys.readouterr()
     assert told.out == "" and "runner stage validate" in told.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_audits_leave_beside_the_runs_is_no_run(tmp_path):
+    (tmp_path / "addenda" / ("0" * 64)).mkdir(parents=True)
+    (tmp_path / "addenda" / ("0" * 64) / "index.json").write_bytes(b"{}\n")
+    assert history(tmp_path) == []
