@@ -23,3 +23,15 @@ def test_no_lock_file_is_tracked():
     ).stdout.splitlines()
     assert "README.md" in tracked
     assert [name for name in tracked if name.endswith((".lock", "package-lock.json"))] == []
+
+
+# Spelled in halves, so that this file does not name one itself.
+REGISTRIES = [".".join(halves) for halves in (("pypi", "org"), ("npmjs", "org"), ("pythonhosted", "org"))]
+
+
+def test_no_tracked_text_names_a_registrys_host():
+    for host in REGISTRIES:
+        found = subprocess.run(
+            ["git", "grep", "-lF", host], cwd=PROJECT, capture_output=True, text=True, check=False
+        )
+        assert found.stdout.splitlines() == []
