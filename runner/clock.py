@@ -24,6 +24,10 @@ class SystemClock:
         """Wait; returns early when the run is being interrupted."""
         self._stop.wait(seconds)
 
+    def pause(self, seconds: float) -> None:
+        """Wait the whole time: between reads of something that ends by itself, interrupted or not."""
+        time.sleep(seconds)
+
 
 def new_event_id() -> str:
     """Return a fresh id for a journal event: 32 hex digits."""

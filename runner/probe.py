@@ -88,7 +88,7 @@ def wait_for_end(trial: Trial, lab: Lab, protocol: Protocol, clock: SystemClock)
             for item in page["Items"]:
                 if plain_item(item).get("type") in (RELEASED, EXPIRED):
                     return plain_item(item)["type"]
-        clock.sleep(POLL_S)
+        clock.pause(POLL_S)
     return None
 
 
