@@ -17,6 +17,9 @@ from runner.money import money
 from runner.protocol import Protocol
 from runner.stages import CANONICAL, STAGES
 
+# How a close-out is recognised, so that nothing else is overwritten by one.
+GENERATED = "Generated from the runs"
+
 Judge = Callable[[Path], dict[str, Any]]
 GRADES = ("aws", "emulated")
 
@@ -82,7 +85,7 @@ def render(protocol: Protocol, runs: list[Past], registration: list[str], judge:
 
 def _heading(protocol: Protocol) -> str:
     return (
-        f"Generated from the runs of protocol `{protocol.name}` (SHA-256 `{protocol.sha256}`) by "
+        f"{GENERATED} of protocol `{protocol.name}` (SHA-256 `{protocol.sha256}`) by "
         f"`python -m runner closeout --protocol {protocol.name}`. It is not edited by hand."
     )
 

@@ -19,8 +19,7 @@ from runner.aws_errors import telling
 from runner.cleanup import Cleanup
 from runner.clock import SystemClock
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, UsageError
-from runner.history import ADDENDA
-from runner.names import TARGETS
+from runner.names import ADDENDA, TARGETS
 from runner.records import canonical
 from runner.run import runs_dir
 from runner.target import choose, described_stack

@@ -18,8 +18,7 @@ from runner.clock import SystemClock
 from runner.doctor import checks, ground
 from runner.doctor.checks import Check, Health, Patient
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, LabError, UsageError
-from runner.history import ADDENDA
-from runner.names import TARGETS
+from runner.names import ADDENDA, TARGETS
 from runner.protocol import Protocol
 from runner.run import runs_dir
 from runner.target import choose

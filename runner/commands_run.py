@@ -14,11 +14,12 @@ from runner import labs
 from runner import protocol as protocols
 from runner import result as results
 from runner.clock import SystemClock
+from runner.floor import protocol_floor_s
 from runner.freeze import Package
 from runner.names import SCENARIOS, TARGETS, VARIANTS
 from runner.progress import Progress
 from runner.protocol import Cell, Protocol
-from runner.run import RUN, Run, Timed
+from runner.run import RUN, Run, Timed, demand_runs_dir
 from runner.target import Lab, choose
 
 
@@ -77,6 +78,9 @@ def run_and_show(
 
     `grounds(lab)` says what the stage stands on, or refuses; it is asked once the lab is open.
     """
+    demand_runs_dir()
+    floor_s = protocol_floor_s(protocol, cells, sequential)
+    print(f"{len(cells)} trials under {protocol.name}, at least {floor_s:.0f} s", file=sys.stderr)
     stop = threading.Event()
     clock = SystemClock(stop)
     timing: dict[str, float] = {}

@@ -7,11 +7,10 @@ from typing import Any
 
 from runner import state
 from runner.freeze import find_package
+from runner.names import ADDENDA
 from runner.run import RUN
 from runner.state import FINAL, State
 
-# What audits and looks at the ground leave beside the runs; no run is called so.
-ADDENDA = "addenda"
 # A run from before state logs were kept: its package speaks for it.
 UNLOGGED = "unlogged"
 

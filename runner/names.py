@@ -12,6 +12,8 @@ COMMIT_THEN_TIMEOUT = "COMMIT_THEN_TIMEOUT"
 SCENARIOS = (CONTROL, COMMIT_THEN_TIMEOUT)
 
 TARGETS = ("local", "aws")
+# What audits and looks at the ground leave beside the runs; no run is called so.
+ADDENDA = "addenda"
 GRADES = {"local": "emulated", "aws": "aws"}
 
 

@@ -18,7 +18,7 @@ from runner.aws_errors import telling
 from runner.clock import SystemClock, new_run_id
 from runner.collect import collect
 from runner.disk import sync_folder, write_through
-from runner.errors import LabError
+from runner.errors import LabError, UsageError
 from runner.floor import protocol_floor_s
 from runner.freeze import Freezer, Package, environment, template_body
 from runner.lease import Lease
@@ -39,6 +39,19 @@ RUN = "run"  # the stage of a run that belongs to no stage of a study
 def runs_dir() -> Path:
     """Return where runs are kept: `runs/`, ignored by git; SUC_RUNS_DIR moves it (the tests do)."""
     return Path(os.environ.get("SUC_RUNS_DIR") or PROJECT_ROOT / "runs")
+
+
+def demand_runs_dir() -> None:
+    """Refuse, before anything is started, when a run could not be kept. Raises UsageError."""
+    place = runs_dir()
+    nearest = next(folder for folder in (place, *place.resolve().parents) if folder.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise UsageError(
+            f"runs cannot be kept in {place}",
+            expected="a folder that can be written to",
+            found=f"{nearest} is " + ("not writable" if nearest.is_dir() else "a file"),
+            next_step="make it one, or name another in SUC_RUNS_DIR",
+        )
 
 
 @dataclass

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.errors import LabError
+from runner.errors import LabError, UsageError
+from runner.names import ADDENDA
 from runner.oracle_command import ask, judge
 from runner.report import page, picture, views
 from runner.report.views import PackageView, TrialView
@@ -68,11 +69,12 @@ class RunRow:
 def index_page(runs: Path, base: Path) -> str:
     """Every run under `runs`, newest first, each package judged again; links are relative to `base`."""
     if not runs.is_dir():
-        raise LabError(f"there are no runs in {runs}", next_step="python -m runner run")
-    folders = sorted((folder for folder in runs.iterdir() if folder.is_dir()), reverse=True)
+        raise UsageError(f"there are no runs in {runs}", next_step="python -m runner run")
+    places = (folder for folder in runs.iterdir() if folder.is_dir() and folder.name != ADDENDA)
+    folders = sorted(places, reverse=True)
     rows = [row for folder in folders for row in _run_rows(folder, base)]
     if not rows:
-        raise LabError(f"there are no runs in {runs}", next_step="python -m runner run")
+        raise UsageError(f"there are no runs in {runs}", next_step="python -m runner run")
     return page.render("index.html", rows=rows)
 
 
