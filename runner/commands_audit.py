@@ -19,6 +19,7 @@ from runner.aws_errors import telling
 from runner.cleanup import Cleanup
 from runner.clock import SystemClock
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, UsageError
+from runner.freeze import template_body
 from runner.names import ADDENDA, TARGETS
 from runner.records import canonical
 from runner.run import runs_dir
@@ -67,7 +68,8 @@ def main(args: argparse.Namespace) -> int:
     assembly = synthesise(protocol.name)[0]
     templates = [json.loads((assembly / f"{account.stack}.template.json").read_text())]
     if described:
-        templates.append(_deployed_template(account))
+        with telling("reading the deployed template"):
+            templates.append(template_body(account.client, account.stack))
     scope = Scope.of(account, templates, assembly)
     clock = SystemClock()
     documents: dict[str, Any] = {}
@@ -95,12 +97,6 @@ def _clean_up(
             next_step="freeze what you need (every run already is), then repeat with --yes",
         )
     return Cleanup(account, clock, _note).run(described)
-
-
-def _deployed_template(account: Account) -> dict[str, Any]:
-    with telling("reading the deployed template"):
-        body = account.client("cloudformation").get_template(StackName=account.stack)["TemplateBody"]
-    return json.loads(body) if isinstance(body, str) else dict(body)
 
 
 def _print(args: argparse.Namespace, result: Audit, frozen: Path, package: str | None) -> None:

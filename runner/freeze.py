@@ -136,7 +136,7 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-def template_body(lab: Lab) -> dict[str, Any]:
+def template_body(client: Callable[[str], Any], stack: str) -> dict[str, Any]:
     """Return the deployed template as CloudFormation gives it."""
-    body = lab.client("cloudformation").get_template(StackName=lab.stack)["TemplateBody"]
+    body = client("cloudformation").get_template(StackName=stack)["TemplateBody"]
     return json.loads(body) if isinstance(body, str) else json.loads(json.dumps(body))

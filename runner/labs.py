@@ -6,9 +6,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
-from botocore.exceptions import ClientError
 
 from runner.assembly import synthesise
 from runner.clock import SystemClock
@@ -19,7 +16,7 @@ from runner.names import stack_name
 from runner.progress import Progress
 from runner.protocol import Protocol
 from runner.run import Timed
-from runner.target import Lab, aws_clients, find_on_aws, lab_from_stack
+from runner.target import Lab, aws_clients, described_stack, find_on_aws, lab_from_stack
 
 
 @contextlib.contextmanager
@@ -83,20 +80,10 @@ def standing(target: str, protocol: Protocol) -> Lab | None:
             return None
         cloud = Cloud(running)
         client, account, versions = cloud.client, cloud.account, cloud.versions
-    described = _described(client("cloudformation"), stack_name(protocol.name))
+    described = described_stack(client, stack_name(protocol.name))
     if described is None:
         return None
     return lab_from_stack(target, described, client, account, versions)
-
-
-def _described(cloudformation: Any, name: str) -> dict[str, Any] | None:
-    try:
-        return cloudformation.describe_stacks(StackName=name)["Stacks"][0]
-    except ClientError as error:
-        details = error.response.get("Error", {})
-        if details.get("Code") == "ValidationError" and "does not exist" in details.get("Message", ""):
-            return None
-        raise
 
 
 @contextlib.contextmanager

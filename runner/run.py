@@ -234,7 +234,7 @@ class Run:
         self.progress.say("collecting evidence and freezing the package")
         self.log.write(State.COLLECTING)
         freezer = Freezer(self.folder)
-        template = template_body(self.lab)
+        template = template_body(self.lab.client, self.lab.stack)
         freezer.add("protocol.toml", "protocol_source", self.protocol.raw)
         freezer.add("protocol.json", "protocol", canonical(self.protocol.as_json()))
         freezer.add("template.json", "template", canonical(template))
