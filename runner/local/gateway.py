@@ -93,6 +93,8 @@ class Gateway:
         return await self._forward(self._ministack_url, request, body)
 
     async def _mapping(self, request: web.Request, body: bytes, uuid: str | None) -> web.Response:
+        if request.method == "PUT":
+            await self._mappings.settled()
         if request.method == "PUT" and self._mappings.adopts(uuid):
             asked = json.loads(body or b"{}")
             if "Enabled" in asked:

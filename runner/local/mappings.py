@@ -10,7 +10,8 @@ The poller must not take a message first, so nothing is sent between a stack cha
     gateway     hold sends -> forward -> settle() -> release sends -> forward
     MiniStack                 mapping enabled, disabled here         queue empty until now
 
-Clients go on seeing such a mapping as enabled, and can disable and enable it, as on AWS.
+Clients go on seeing such a mapping as enabled, and can disable and enable it, as on AWS. A change of a
+mapping waits like a send: it must reach the one who serves the queue.
 """
 
 import asyncio
@@ -31,6 +32,7 @@ LOG = logging.getLogger(__name__)
 LONG_POLL_S = 2
 # A custom resource may itself send while its stack is in progress: never hold it for ever.
 HOLD_LIMIT_S = 20
+TAKEOVER_ATTEMPTS = 5
 STANDARD_QUEUE_SLOTS = 5
 
 
@@ -60,8 +62,10 @@ class DurableMappings:
         self._making_client = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="aws")
         self._serving: dict[Mapping, asyncio.Event] = {}
-        # What a client disabled through the API.
+        # What clients disabled, and every mapping ever taken over: one that is found disabled before
+        # that was disabled by a client whom the gateway no longer held.
         self._paused: set[str] = set()
+        self._ever_adopted: set[str] = set()
         self._changes = 0
         self._settled = asyncio.Event()
         self._settled.set()
@@ -86,7 +90,7 @@ class DurableMappings:
     # -- stack changes ---------------------------------------------------------------------------
 
     def stack_change_begins(self) -> None:
-        """Hold sends and invokes; called before the change is forwarded."""
+        """Hold sends, invokes and changes of mappings; called before the change is forwarded."""
         self._changes += 1
         self._settled.clear()
 
@@ -102,15 +106,18 @@ class DurableMappings:
             LOG.warning("a stack change takes over %s s; requests are no longer held", HOLD_LIMIT_S)
 
     async def _settle(self) -> None:
-        try:
-            while await self.reconcile():
-                await asyncio.sleep(0.02)
-        except Exception:
-            LOG.exception("takeover of durable mappings failed")
-        finally:
-            self._changes -= 1
-            if not self._changes:
-                self._settled.set()
+        for attempt in range(1, TAKEOVER_ATTEMPTS + 1):
+            try:
+                while await self.reconcile():
+                    await asyncio.sleep(0.02)
+                break
+            except Exception:
+                # A stack that is deleted between its listing and its description, for one.
+                LOG.exception("takeover of durable mappings failed, attempt %s", attempt)
+                await asyncio.sleep(0.1 * attempt)
+        self._changes -= 1
+        if not self._changes:
+            self._settled.set()
 
     async def reconcile(self) -> bool:
         """Serve exactly the mappings that exist now; return whether a stack is still changing."""
@@ -179,6 +186,9 @@ class DurableMappings:
                     continue
                 if found["State"] != "Disabled":
                     lambda_.update_event_source_mapping(UUID=found["UUID"], Enabled=False)
+                elif found["UUID"] not in self._ever_adopted:
+                    self._paused.add(found["UUID"])
+                self._ever_adopted.add(found["UUID"])
                 yield Mapping(found["UUID"], found["EventSourceArn"], self.functions[name], qualifier)
 
     # -- what clients see and ask ----------------------------------------------------------------

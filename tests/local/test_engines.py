@@ -251,3 +251,28 @@ def test_clients_see_and_steer_the_durable_mapping_as_on_aws(cloud, tiny):
     assert counts(cloud, tiny["QueueUrl"]) == (1, 0)
     assert lambda_.update_event_source_mapping(UUID=tiny["MappingId"], Enabled=True)["State"] == "Enabled"
     assert eventually(lambda: [e["Status"] for e in executions_of(cloud, tiny, "paused")] == ["SUCCEEDED"])
+
+
+def test_a_mapping_that_is_disabled_before_its_takeover_stays_so_until_enabled(cloud, tmp_path):
+    # CI once waited four minutes for such a mapping to become disabled: the change had been lost.
+    name = "Paused"
+    assembly(tmp_path, name)
+    deploy(cloud, assembly(tmp_path / "assets", "Assets"), "Assets")
+    lambda_ = cloud.client("lambda")
+    cloud.client("cloudformation").create_stack(
+        StackName=name,
+        TemplateBody=(tmp_path / f"{name}.template.json").read_text().replace("Assets-", f"{name}-"),
+        Capabilities=["CAPABILITY_NAMED_IAM"],
+    )
+    mapping = {"FunctionName": f"{name}-durable"}
+    # No pause between the reads: a change must meet the moment in which the mapping exists already.
+    while not (found := lambda_.list_event_source_mappings(**mapping)["EventSourceMappings"]):
+        pass
+    uuid = found[0]["UUID"]
+    lambda_.update_event_source_mapping(UUID=uuid, Enabled=False)
+    tiny = {"QueueUrl": f"{cloud.endpoint}/{cloud.account}/{name}.fifo", "Durable": f"{name}-durable"}
+    send(cloud, tiny, "early")
+    assert lambda_.get_event_source_mapping(UUID=uuid)["State"] == "Disabled"
+    assert counts(cloud, tiny["QueueUrl"]) == (1, 0)
+    assert lambda_.update_event_source_mapping(UUID=uuid, Enabled=True)["State"] == "Enabled"
+    assert eventually(lambda: [e["Status"] for e in executions_of(cloud, tiny, "early")] == ["SUCCEEDED"])
