@@ -6,27 +6,28 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from types import ModuleType
 
-from runner.aws_errors import telling
 from runner.errors import EXIT_HARNESS, EXIT_USAGE, LabError
+from runner.targets.aws_errors import telling
 
-# The module of each command, with `add_parser(subparsers)` and `main(args) -> exit code`.
-COMMANDS = {
-    "run": "runner.commands_run",
-    "stage": "runner.commands_stage",
-    "resume": "runner.commands_resume",
-    "runs": "runner.commands_runs",
-    "preregister": "runner.commands_preregister",
-    "cost": "runner.commands_cost",
-    "closeout": "runner.commands_closeout",
-    "local": "runner.local.cli",
-    "redact": "runner.redact.cli",
-    "report": "runner.report.cli",
-    "watch": "runner.watch",
-    "audit": "runner.commands_audit",
-    "cleanup": "runner.commands_audit",
-    "doctor": "runner.commands_doctor",
-}
+# In the order of the help. Each is a module of runner.commands with `add_parser` and `main`.
+COMMANDS = (
+    "run",
+    "stage",
+    "resume",
+    "runs",
+    "preregister",
+    "cost",
+    "closeout",
+    "local",
+    "redact",
+    "report",
+    "watch",
+    "audit",
+    "cleanup",
+    "doctor",
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,8 +47,8 @@ def build_parser() -> Parser:
     parser = Parser(prog="python -m runner", description="Run trials, freeze them, ask the oracle.")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks of harness faults")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for module in dict.fromkeys(COMMANDS.values()):
-        importlib.import_module(module).add_parser(commands)
+    for command in COMMANDS:
+        _module(command).add_parser(commands)
     return parser
 
 
@@ -56,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
         with telling(f"running {args.command}"):
-            return _dispatch(args)
+            return _module(args.command).main(args)
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         if args.verbose:
@@ -77,5 +78,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_HARNESS
 
 
-def _dispatch(args: argparse.Namespace) -> int:
-    return importlib.import_module(COMMANDS[args.command]).main(args)
+def _module(command: str) -> ModuleType:
+    return importlib.import_module(f"runner.commands.{command}")

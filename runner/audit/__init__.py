@@ -1,5 +1,6 @@
-"""The audit: what of a stack is still in the account, asked natively and by tag, twice.
+"""Cleanup and audit: taking a stack away; what of it is still in the account, asked twice.
 
+    cleanup.py   mappings off, executions stopped, invocations ended, the stack deleted
     ask.py       recorded calls, and errors told apart
     finding.py   PRESENT, GONE, UNKNOWN, REMNANT
     kinds.py     per resource type: how it is listed by name and how one is described

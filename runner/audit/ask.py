@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from runner.accounts import Account
 from runner.errors import LabError
 from runner.records import Reads
+from runner.targets.accounts import Account
 
 # How the services say that there is no such thing.
 ABSENT = {

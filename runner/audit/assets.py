@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.accounts import Account
 from runner.audit.ask import Asker
 from runner.audit.finding import Seen, remnant
+from runner.targets.accounts import Account
 
 TYPE = "AWS::S3::Object"
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.accounts import Account
 from runner.audit import assets
 from runner.audit.ask import Asker, Refused
 from runner.audit.finding import BY_NAME, BY_TAG, BY_TEMPLATE, CLEAN, Finding, Seen, Status, gone, unknown
 from runner.audit.kinds import CARRIED, KINDS
 from runner.audit.tags import kind_of, tagged
+from runner.targets.accounts import Account
 
 FORMAT, VERSION = "suc-audit", 1
 PASSES = 2

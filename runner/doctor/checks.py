@@ -10,13 +10,13 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from runner.accounts import Account
-from runner.aws_errors import explained
-from runner.deployed import differences
 from runner.errors import LabError
 from runner.names import Output
 from runner.protocol import Protocol
-from runner.target import AT_REST, after_status, described_stack
+from runner.targets.accounts import Account
+from runner.targets.aws_errors import explained
+from runner.targets.deployed import differences
+from runner.targets.target import AT_REST, after_status, described_stack
 
 BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 # What the synthesised template's own rule asks for.

@@ -6,10 +6,10 @@ from typing import Any
 
 from botocore.exceptions import ReadTimeoutError
 
-from runner.collect import TERMINAL_STATUSES
 from runner.doctor.behaviours import Behaviour, Ground, Probe, Told
 from runner.doctor.ground_stack import FUNCTION_TIMEOUT_S, MAX_RECEIVES
 from runner.names import DURABLE_ALIAS
+from runner.trials.collect import TERMINAL_STATUSES
 
 CLIENT_TIMEOUT_S = 1
 STEP_DELAY_S = 1

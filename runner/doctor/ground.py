@@ -13,17 +13,18 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from runner.accounts import Account
-from runner.aws_errors import telling
-from runner.cleanup import Cleanup
+from runner.audit.cleanup import Cleanup
 from runner.clock import SystemClock, new_run_id
 from runner.doctor import functions, queues, tables
 from runner.doctor.behaviours import Behaviour, Ground, Probe, Result, Told
 from runner.doctor.ground_stack import template
 from runner.errors import LabError, UsageError
 from runner.names import PROJECT
+from runner.places import state_dir
 from runner.records import canonical
-from runner.target import described_stack
+from runner.targets.accounts import Account
+from runner.targets.aws_errors import telling
+from runner.targets.target import described_stack
 
 FORMAT, VERSION = "suc-ground", 1
 STORIES = (
@@ -135,8 +136,6 @@ def sound(found: dict[str, Any]) -> bool:
 
 def path_of(target: str, account: str, region: str) -> Path:
     """Return where the newest look at a target's ground is kept."""
-    from runner.local.launch import state_dir
-
     return state_dir() / "ground" / f"{target}-{account}-{region}.json"
 
 

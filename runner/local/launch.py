@@ -18,8 +18,8 @@ from pathlib import Path
 
 from runner.errors import LabError
 from runner.local import guard, ministack
+from runner.places import PROJECT_ROOT, state_dir
 
-PROJECT = Path(__file__).resolve().parents[2]
 HOME_PREFIX = "suc-cloud-"
 START_LIMIT_S = 90
 STOP_LIMIT_S = 15
@@ -62,11 +62,6 @@ class Launched:
         self.process.wait(STOP_LIMIT_S)
 
 
-def state_dir() -> Path:
-    """Return the one ignored folder of our state; SUC_STATE_DIR moves it (the tests do)."""
-    return Path(os.environ.get("SUC_STATE_DIR") or PROJECT / ".suc")
-
-
 def start(*, iam: bool, note: Callable[[str], None]) -> Launched:
     """Start a cloud tied to this process and wait until it is healthy."""
     python = ministack.find_python(note)
@@ -81,7 +76,7 @@ def start(*, iam: bool, note: Callable[[str], None]) -> Launched:
             stdout=subprocess.PIPE,
             stderr=log,
             env=_environment(),
-            cwd=PROJECT,
+            cwd=PROJECT_ROOT,
             # Its own session: Ctrl-C ends the runner, which ends the cloud when it is done with it.
             start_new_session=True,
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from runner.freeze import PROJECT_ROOT
+from runner.places import PROJECT_ROOT
 from runner.redact.views import texts
 
 # Rules, in the order in which a value that fits several is claimed.

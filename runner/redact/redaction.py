@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
-from runner.freeze import Freezer, Package
 from runner.records import canonical
 from runner.redact import manifest
 from runner.redact.archive import pack
@@ -25,6 +24,7 @@ from runner.redact.manifest import INDEX, LABEL, Rewritten, label
 from runner.redact.replace import Redactor, Refused
 from runner.redact.scan import Scan
 from runner.redact.source import Source, documents, read_package
+from runner.runs.freeze import Freezer, Package
 
 Judge = Callable[[Path], dict[str, Any]]
 SHOWN = 20

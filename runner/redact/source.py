@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
-from runner.freeze import FORMAT, VERSION
 from runner.records import canonical
+from runner.runs.freeze import FORMAT, VERSION
 
 _PATH = re.compile(r"[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*\Z")
 _ENTRY = {"path": str, "role": str, "sha256": str, "size": int}

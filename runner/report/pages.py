@@ -6,9 +6,9 @@ from typing import Any
 
 from runner.errors import LabError, UsageError
 from runner.names import ADDENDA
-from runner.oracle_command import ask, judge
 from runner.report import page, picture, views
 from runner.report.views import PackageView, TrialView
+from runner.runs.oracle_command import ask, judge
 
 
 def report_page(package: Path) -> str:

@@ -8,8 +8,8 @@ from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from runner.accounts import Account
 from runner.audit.passes import Audit, Scope, audit
+from runner.targets.accounts import Account
 
 STACK, STUDY = "SucStudy1", "study-1"
 TAGS = {"project": "serverless-under-constraints", "study": STUDY}

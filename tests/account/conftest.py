@@ -5,11 +5,11 @@ import os
 import pytest
 from moto import mock_aws
 
-from runner.assembly import synthesise
 from runner.local import launch
 from runner.local.cloud import Cloud
 from runner.local.deploy import deploy
 from runner.names import stack_name
+from runner.targets.assembly import synthesise
 from tests.account.bench import Bench
 
 REHEARSAL = "study-1-rehearsal"

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner import protocol as protocols
-from runner.assembly import synthesise
 from runner.local.cloud import Cloud, ensure
 from runner.local.deploy import deploy, deployed_template
 from runner.names import Output, stack_name
+from runner.targets.assembly import synthesise
 from tests.account.calls import FUNCTIONS, LOG_GROUPS, Call, calls, refusal
 from tests.stacks.access import Grant, grants
 

@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from runner import addendum, cli
+from runner import cli
 from runner.errors import UsageError
 from runner.local import launch
 from runner.records import Reads
+from runner.runs import addendum
 
 
 def package(runs, run_id: str, started_at_ms: int, target: str = "local", protocol: str = "study-1") -> str:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from runner.accounts import Account
 from runner.audit.kinds import CARRIED, KINDS
 from runner.audit.passes import Scope
 from runner.audit.tags import kind_of
+from runner.targets.accounts import Account
 
 HERE = "us-east-1:123456789012"
 STREAM = f"arn:aws:dynamodb:{HERE}:table/S-Journal/stream/2026-11-29T00:00:00.000"

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from runner import cli, commands_audit
-from runner.cleanup import Cleanup
+from runner import cli
+from runner.audit.cleanup import Cleanup
+from runner.commands import audit as commands_audit
 from runner.errors import LabError
 from tests.account.bench import STACK, Bench, error, refusing
 

@@ -5,12 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runner import cli, commands_doctor, target
-from runner.accounts import Account
+from runner import cli
+from runner.commands import doctor as commands_doctor
 from runner.doctor import checks
 from runner.doctor.checks import Check, Patient
 from runner.names import Output
 from runner.protocol import load
+from runner.targets import target
+from runner.targets.accounts import Account
 from tests.account.stubs import IDENTITY, Stubs
 
 STACK = "SucStudy1"
@@ -182,7 +184,7 @@ def test_no_cdk_is_only_a_note(patient, monkeypatch):
 def test_credentials_that_do_not_let_us_in_end_with_2(monkeypatch, capsys):
     stubs = Stubs()
     stubs("sts").add_client_error("get_caller_identity", "ExpiredToken", "said so")
-    monkeypatch.setattr("runner.accounts.aws_clients", lambda: stubs.client)
+    monkeypatch.setattr("runner.targets.accounts.aws_clients", lambda: stubs.client)
     assert cli.main(["doctor", "--target", "aws", "--json"]) == 2
     (check,) = json.loads(capsys.readouterr().out)["checks"]
     assert check["health"] == "UNKNOWN"
@@ -191,7 +193,7 @@ def test_credentials_that_do_not_let_us_in_end_with_2(monkeypatch, capsys):
 
 def test_on_aws_ground_creates_nothing_without_yes(monkeypatch, capsys):
     stubs = Stubs().known()
-    monkeypatch.setattr("runner.accounts.aws_clients", lambda: stubs.client)
+    monkeypatch.setattr("runner.targets.accounts.aws_clients", lambda: stubs.client)
     assert cli.main(["doctor", "--ground", "--target", "aws"]) == 64
     said = capsys.readouterr().err
     assert "--yes" in said and commands_doctor.ground.CREATES in said
@@ -202,6 +204,6 @@ def test_it_announces_the_target_first(monkeypatch, capsys):
     monkeypatch.setattr(target, "_credentials_resolve", lambda: True)
     stubs = Stubs()
     stubs("sts").add_client_error("get_caller_identity", "AccessDenied")
-    monkeypatch.setattr("runner.accounts.aws_clients", lambda: stubs.client)
+    monkeypatch.setattr("runner.targets.accounts.aws_clients", lambda: stubs.client)
     cli.main(["doctor"])
     assert capsys.readouterr().err.splitlines()[0].startswith("target: aws")

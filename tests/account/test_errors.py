@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from runner import cli, target
-from runner.aws_errors import telling
-from runner.deployed import differences, require_synthesised
+from runner import cli
 from runner.errors import EXIT_HARNESS, EXIT_USAGE, LabError, UsageError
 from runner.names import Output
 from runner.protocol import load
-from runner.run import preflight
+from runner.runs.run import preflight
+from runner.targets import target
+from runner.targets.aws_errors import telling
+from runner.targets.deployed import differences, require_synthesised
 from tests.account.stubs import IDENTITY, Stubs
 
 STACK = "SucStudy1"
@@ -230,7 +231,7 @@ def test_every_client_has_explicit_timeouts_and_attempts(monkeypatch):
 
 
 MAKING = ("ession.client", "ession().client", "boto3.client", "create_client", "boto3.resource")
-MAKERS = {"runner/target.py", "runner/local/clients.py", "runner/doctor/ground_handlers.py"}
+MAKERS = {"runner/targets/target.py", "runner/local/clients.py", "runner/doctor/ground_handlers.py"}
 
 
 def test_d13_no_client_is_made_anywhere_else():

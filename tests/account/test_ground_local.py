@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runner import accounts, cli, protocol
+from runner import cli, protocol
 from runner.clock import SystemClock
 from runner.doctor import ground
+from runner.targets import accounts
 from tests.account.conftest import REHEARSAL
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]

@@ -13,16 +13,16 @@ import pytest
 from rich.console import Console
 
 from runner import protocol as protocols
-from runner.assembly import synthesise
 from runner.clock import SystemClock
+from runner.live.progress import Progress
 from runner.local import launch
 from runner.local.cloud import Cloud
 from runner.local.deploy import deploy
 from runner.names import Output, stack_name
-from runner.progress import Progress
-from runner.result import document, exit_code
-from runner.run import Run
-from runner.target import lab_from_stack
+from runner.runs.result import document, exit_code
+from runner.runs.run import Run
+from runner.targets.assembly import synthesise
+from runner.targets.target import lab_from_stack
 from tests.e2e.lab import PROJECT, REHEARSAL, events, package_of
 
 pytestmark = pytest.mark.slow

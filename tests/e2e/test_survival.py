@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from oracle.judge import judge_path
-from runner import state
-from runner.assembly import synthesise
 from runner.local import launch
 from runner.local.cloud import Cloud
 from runner.local.deploy import deploy
 from runner.names import COMMIT_THEN_TIMEOUT, CONTROL, CONVENTIONAL, DURABLE, Output, stack_name
-from runner.state import CRASH_AT, State
+from runner.runs import state
+from runner.runs.state import CRASH_AT, State
+from runner.targets.assembly import synthesise
 from tests.e2e.lab import PROJECT, REHEARSAL, CommandLine, events
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from runner.local import launch
 from runner.local.cloud import Cloud, ensure
 from runner.local.deploy import deploy
+from runner.places import PROJECT_ROOT
 from tests.local.processes import alive, descendants, eventually, processes_of
 from tests.local.stackkit import assembly
 
@@ -45,8 +45,8 @@ def own_state(tmp_path, monkeypatch):
 
 def local(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "runner.local.cli", *arguments],
-        cwd=launch.PROJECT,
+        [sys.executable, "-m", "runner", "local", *arguments],
+        cwd=PROJECT_ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -108,7 +108,7 @@ def test_up_second_up_status_down_leave_nothing(own_state):
 def test_sigkill_of_the_owner_in_the_middle_of_a_busy_call_leaves_nothing(own_state):
     folder = assembly(own_state, "Tiny")
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(folder)], cwd=launch.PROJECT, stdout=subprocess.PIPE
+        [sys.executable, "-c", OWNER, str(folder)], cwd=PROJECT_ROOT, stdout=subprocess.PIPE
     )
     told = json.loads(owner.stdout.readline())
     assert eventually(lambda: len(workers(told["home"])) == 1)

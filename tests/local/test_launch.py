@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from runner import cli
 from runner.errors import LabError
-from runner.local import cli, guard, launch, ministack
+from runner.local import guard, launch, ministack
 from tests.local.processes import alive, eventually
 
 
@@ -80,14 +81,14 @@ def test_a_damaged_state_file_is_no_cloud(temporary, text):
 
 def test_down_without_a_cloud_removes_a_stale_state_file(temporary, capsys):
     launch.remember(running(dead_home(temporary)))
-    assert cli._standalone(["down"]) == 0
+    assert cli.main(["local", "down"]) == 0
     assert not (temporary / "state" / "cloud.json").exists()
     assert capsys.readouterr().out == ""
 
 
 def test_up_with_another_iam_than_the_running_one_is_refused(temporary, living, capsys):
     launch.remember(running(living))
-    assert cli._standalone(["up", "--iam", "off"]) == 64
+    assert cli.main(["local", "up", "--iam", "off"]) == 64
     told = capsys.readouterr()
     assert told.out == ""
     assert "expected: --iam off" in told.err
@@ -96,13 +97,15 @@ def test_up_with_another_iam_than_the_running_one_is_refused(temporary, living, 
 
 def test_a_second_up_prints_the_same_endpoint(temporary, living, capsys):
     launch.remember(running(living))
-    assert cli._standalone(["up", "--json"]) == 0
+    assert cli.main(["local", "up", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["endpoint"] == "http://127.0.0.1:1"
 
 
 @pytest.mark.parametrize("argv", [[], ["sideways"], ["up", "--iam", "maybe"]])
 def test_a_wrong_command_line_ends_with_64(argv, capsys):
-    assert cli._standalone(argv) == 64
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["local", *argv])
+    assert ended.value.code == 64
     assert capsys.readouterr().out == ""
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from runner.errors import UsageError
-from runner.oracle_command import judge
 from runner.redact.known import Machine
 from runner.redact.redaction import redact
 from runner.redact.replace import Refused
 from runner.redact.source import read_package
+from runner.runs.oracle_command import judge
 from tests.oracle.builder import encode, four_cells, reindex, write
 from tests.redact import support
 from tests.redact.support import ACCOUNT, D28, MACHINE, leaky_package, names, read_files, verdict_of

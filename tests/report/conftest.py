@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.oracle_command import judge
 from runner.report import pages
+from runner.runs.oracle_command import judge
 from tests.report import packages
 
 # Debian's package `chromium-headless-shell`; SUC_CHROMIUM names another browser.

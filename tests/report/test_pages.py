@@ -16,11 +16,11 @@ import pytest
 from oracle.judge import judge_path
 from runner.cli import main
 from runner.errors import EXIT_OK, EXIT_USAGE, LabError
-from runner.oracle_command import ask, judge
 from runner.report import charts, page, pages, svg, views
 from runner.report.answer import answer
 from runner.report.evidence import Evidence
 from runner.report.timeline import lines
+from runner.runs.oracle_command import ask, judge
 from tests.oracle.builder import reindex, write
 from tests.report import packages
 from tests.report.conftest import MADE

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from oracle.judge import judge_path
 from runner import protocol as protocols
-from runner.result import TRIAL_KEYS
-from runner.state import State
+from runner.runs.result import TRIAL_KEYS
+from runner.runs.state import State
 from tests.oracle.builder import Package, control, package_with, treatment
 from tests.oracle.memory import judge
 

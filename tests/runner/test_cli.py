@@ -18,7 +18,7 @@ from runner.cli import main
     ],
 )
 def test_bad_input_is_refused_with_the_valid_names(argv, names, capsys, monkeypatch):
-    monkeypatch.setattr("runner.commands_run.choose", lambda _asked: pytest.fail("something was started"))
+    monkeypatch.setattr("runner.commands.run.choose", lambda _asked: pytest.fail("something was started"))
     with pytest.raises(SystemExit) as refusal:
         main(argv)
     assert refusal.value.code == 64

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from runner.cli import main
-from runner.closeout import render
-from runner.history import history
+from runner.runs.history import history
+from runner.study.closeout import render
 from tests.runner.pasts import REHEARSAL, cells, judge_folder, package, write_run
 
 REGISTRATION = ["`study-1-rehearsal-20261129T120000Z.json`, not time-stamped."]

@@ -9,11 +9,11 @@ import pytest
 from botocore.stub import Stubber
 
 from runner import protocol
-from runner.collect import durable_executions, histories
 from runner.names import Output
-from runner.observe import Observation
 from runner.records import Reads
-from runner.trial import Trial
+from runner.trials.collect import durable_executions, histories
+from runner.trials.observe import Observation
+from runner.trials.trial import Trial
 
 FUNCTION = "SucStudy1Rehearsal-durable"
 ALIAS = "live"

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from runner import cost
 from runner import protocol as protocols
-from runner.billing import billed
 from runner.cli import main
+from runner.cost import estimate as cost
+from runner.cost.billing import billed
+from runner.cost.usage import bound, counted
 from runner.errors import UsageError
-from runner.history import history
 from runner.protocol import Cost
-from runner.usage import bound, counted
+from runner.runs.history import history
 from tests.runner.pasts import REHEARSAL, package, write_run
 
 STUDY = protocols.load("study-1")

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from runner import freeze
-from runner.target import Lab
+from runner.runs import freeze
+from runner.targets.target import Lab
 
 
 def freezer(folder):

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from botocore.exceptions import ClientError
 
-from runner import labs
 from runner.errors import UsageError
+from runner.targets import labs
 from tests.runner.pasts import REHEARSAL
 
 

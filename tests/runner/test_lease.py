@@ -6,9 +6,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from runner import lease as leases
 from runner.errors import UsageError
-from runner.lease import KEY, TERM_S, Lease, demand_free
+from runner.runs import lease as leases
+from runner.runs.lease import KEY, TERM_S, Lease, demand_free
 
 TABLE = "journal"
 

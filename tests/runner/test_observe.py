@@ -2,9 +2,10 @@
 
 import pytest
 
-from runner import observe, protocol
-from runner.observe import Observation, plain_item
-from runner.trial import Trial
+from runner import protocol
+from runner.trials import observe
+from runner.trials.observe import Observation, plain_item
+from runner.trials.trial import Trial
 
 P = protocol.load("study-1-rehearsal")
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from runner import commands_run, labs
 from runner.cli import main
+from runner.commands import run as commands_run
+from runner.targets import labs
 
 RUN = ["run", "--scenario", "CONTROL", "--protocol", "study-1-rehearsal", "--target", "local"]
 

@@ -2,7 +2,8 @@
 
 from types import SimpleNamespace
 
-from runner import probe, protocol
+from runner import protocol
+from runner.trials import probe
 
 P = protocol.load("study-1-rehearsal")
 

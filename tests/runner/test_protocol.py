@@ -3,9 +3,9 @@
 import pytest
 
 from runner import protocol as protocols
-from runner.floor import protocol_floor_s
 from runner.names import CONTROL, SCENARIOS, VARIANTS
 from runner.protocol import ProtocolError
+from runner.runs.floor import protocol_floor_s
 
 RAW = (protocols.PROTOCOLS_DIR / "study-1.toml").read_text()
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from runner import commands_preregister, registration, timestamp
 from runner import protocol as protocols
 from runner.cli import main
+from runner.commands import preregister as commands_preregister
 from runner.errors import LabError, UsageError
+from runner.study import registration, timestamp
 from tests.runner.pasts import REHEARSAL
 from tests.runner.tsa import Tsa
 

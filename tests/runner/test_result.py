@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from runner import result
-from runner.freeze import Package
+from runner.runs import result
+from runner.runs.freeze import Package
 
 
 def trial(number, **changes):

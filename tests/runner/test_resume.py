@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 from botocore.exceptions import ClientError
 
-from runner import resume
 from runner.errors import LabError
-from runner.resume import KILLED_BEFORE, KILLED_PROBING, KILLED_SENDING, NEVER_OPENED
-from runner.state import State
-from runner.trial import Trial
+from runner.runs import resume
+from runner.runs.resume import KILLED_BEFORE, KILLED_PROBING, KILLED_SENDING, NEVER_OPENED
+from runner.runs.state import State
+from runner.trials.trial import Trial
 from tests.runner.pasts import REHEARSAL
 
 OPENING = {

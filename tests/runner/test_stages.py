@@ -7,8 +7,8 @@ import pytest
 from runner import protocol as protocols
 from runner.cli import main
 from runner.errors import UsageError
-from runner.history import history
-from runner.stages import STAGES, publishable, stage, standing_on
+from runner.runs.history import history
+from runner.study.stages import STAGES, publishable, stage, standing_on
 from tests.runner.pasts import REHEARSAL, cells, judge_folder, package, write_run
 
 STUDY = protocols.load("study-1")

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from runner import state
 from runner.errors import UsageError
-from runner.state import CRASH_AT, State, StateLog
+from runner.runs import state
+from runner.runs.state import CRASH_AT, State, StateLog
 
 
 def open_log(folder):
@@ -55,7 +55,7 @@ def test_a_living_run_cannot_be_taken_up(tmp_path):
 )
 def test_an_armed_crash_window_kills_there_and_nowhere_else(tmp_path, at, written):
     script = (
-        "import sys, pathlib; from runner.state import StateLog;"
+        "import sys, pathlib; from runner.runs.state import StateLog;"
         "log = StateLog(pathlib.Path(sys.argv[1]), int);"
         "[log.write(name) for name in ('created', 'sent', 'sent', 'ended')]"
     )

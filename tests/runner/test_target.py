@@ -2,9 +2,9 @@
 
 import pytest
 
-from runner import target
 from runner.errors import UsageError
 from runner.names import Output
+from runner.targets import target
 
 
 @pytest.fixture(autouse=True)

@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from runner import live, watch
 from runner.cli import main
+from runner.commands import watch
 from runner.errors import EXIT_OK, EXIT_USAGE, LabError
-from runner.live import Picture, TrialRow
-from runner.live_view import render
-from runner.progress import Progress
+from runner.live import picture as live
+from runner.live.picture import Picture, TrialRow
+from runner.live.progress import Progress
+from runner.live.view import render
 
 PROJECT = Path(__file__).resolve().parents[2]
 RUN = "20261129T120000Z-abc123"
@@ -52,7 +53,7 @@ class Queues:
 
 @dataclass
 class Trial:
-    """As much of runner.trial.Trial as is shown."""
+    """As much of runner.trials.trial.Trial as is shown."""
 
     trial_id: str = f"{RUN}-t1"
     run_id: str = RUN

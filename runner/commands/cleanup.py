@@ -1,0 +1,42 @@
+"""`python -m runner cleanup`: executions stopped, the stack deleted, then the audit."""
+
+import argparse
+from typing import Any
+
+from runner.audit.cleanup import Cleanup
+from runner.clock import SystemClock
+from runner.commands.audit import add_options, audited, note
+from runner.errors import UsageError
+from runner.targets.accounts import Account
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add `cleanup`."""
+    command = subparsers.add_parser("cleanup", help="stop executions, delete the stack, then audit")
+    add_options(command)
+    command.add_argument("--yes", action="store_true", help="delete a stack on aws without asking")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Take the stack away, then audit; 0 when the account is clean, 2 when it is not, or nobody knows."""
+
+    def clean_up(account: Account, described: dict[str, Any] | None, clock: SystemClock) -> dict[str, Any]:
+        return {"cleanup": _clean_up(account, described, clock, yes=args.yes)}
+
+    return audited(args, clean_up)
+
+
+def _clean_up(
+    account: Account, described: dict[str, Any] | None, clock: SystemClock, *, yes: bool
+) -> dict[str, Any]:
+    if described is None:
+        note(f"stack {account.stack} is not there; only the audit is left to do")
+        return {"stack": account.stack, "stack_id": None, "stack_status": "absent"}
+    if account.target == "aws" and not yes:
+        raise UsageError(
+            f"cleanup would delete stack {account.stack} in {account.region} of account {account.account}",
+            expected="--yes, because its tables, queues and functions go for good",
+            found="no --yes",
+            next_step="freeze what you need (every run already is), then repeat with --yes",
+        )
+    return Cleanup(account, clock, note).run(described)

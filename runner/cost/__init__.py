@@ -1,0 +1,1 @@
+"""What a run costs: usage counted from evidence, priced from a dated table, held against a bill."""
