@@ -269,10 +269,11 @@ def test_a_mapping_that_is_disabled_before_its_takeover_stays_so_until_enabled(c
     while not (found := lambda_.list_event_source_mappings(**mapping)["EventSourceMappings"]):
         pass
     uuid = found[0]["UUID"]
-    lambda_.update_event_source_mapping(UUID=uuid, Enabled=False)
+    assert lambda_.update_event_source_mapping(UUID=uuid, Enabled=False)["State"] == "Disabled"
+    # A send waits for the takeover, so what is read after it is what stays. Whether a poll that was
+    # under way still takes the message is left open, as on AWS.
     tiny = {"QueueUrl": f"{cloud.endpoint}/{cloud.account}/{name}.fifo", "Durable": f"{name}-durable"}
     send(cloud, tiny, "early")
     assert lambda_.get_event_source_mapping(UUID=uuid)["State"] == "Disabled"
-    assert counts(cloud, tiny["QueueUrl"]) == (1, 0)
     assert lambda_.update_event_source_mapping(UUID=uuid, Enabled=True)["State"] == "Enabled"
     assert eventually(lambda: [e["Status"] for e in executions_of(cloud, tiny, "early")] == ["SUCCEEDED"])
