@@ -14,13 +14,14 @@ from runner import protocol as protocols
 from runner.accounts import Account
 from runner.assembly import synthesise
 from runner.audit.finding import CLEAN
-from runner.audit.passes import Audit, Scope, audit
+from runner.audit.passes import FORMAT, Audit, Scope, audit
 from runner.aws_errors import telling
 from runner.cleanup import Cleanup
 from runner.clock import SystemClock
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, UsageError
 from runner.freeze import template_body
 from runner.names import ADDENDA, TARGETS
+from runner.places import demand_file, write_file
 from runner.records import canonical
 from runner.run import runs_dir
 from runner.target import choose, described_stack
@@ -53,6 +54,8 @@ def main(args: argparse.Namespace) -> int:
     """Run one of the two commands; 0 when the account is clean, 2 when it is not, or nobody knows."""
     if args.delay_s is not None and args.delay_s < 0:
         raise UsageError("--delay-s is negative", expected="0 or more seconds", found=str(args.delay_s))
+    if args.out:
+        demand_file(args.out, "an audit", FORMAT.encode())
     protocol = protocols.load(args.protocol)
     target, announcement = choose(args.target)
     _note(announcement)
@@ -101,7 +104,7 @@ def _clean_up(
 
 def _print(args: argparse.Namespace, result: Audit, frozen: Path, package: str | None) -> None:
     if args.out:
-        args.out.write_bytes(canonical(result.as_json()))
+        write_file(args.out, canonical(result.as_json()))
     if args.json:
         print(json.dumps({**result.as_json(), "addendum": str(frozen), "package": package}, indent=2))
         return

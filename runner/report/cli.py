@@ -2,11 +2,14 @@
 
 import argparse
 import sys
-import tempfile
 import webbrowser
 from pathlib import Path
 
 from runner.errors import EXIT_OK, UsageError
+from runner.places import demand_file, write_file
+
+# How a file of ours begins, so that nothing else is overwritten.
+PAGE, PICTURE = b"<!doctype html>", b"<svg"
 
 
 def add_parser(commands: argparse._SubParsersAction) -> None:
@@ -33,46 +36,37 @@ def main(args: argparse.Namespace) -> int:
     from runner.report import pages
     from runner.run import runs_dir
 
+    out = args.out or _default(args, runs_dir())
+    demand_file(out, *(("a picture", PICTURE) if args.picture else ("a page", PAGE)))
     if args.index:
-        runs = runs_dir()
-        out = args.out or runs / "index.html"
-        text = pages.index_page(runs, out.resolve().parent)
+        text = pages.index_page(runs_dir(), out.resolve().parent)
     elif args.picture:
-        out = args.out or default_out(args.packages[0], ".svg")
         text = pages.picture_file(args.packages[0])
     elif args.compare:
-        out = args.out or Path("comparison.html")
         text = pages.comparison_page(args.packages)
     else:
-        out = args.out or default_out(args.packages[0])
         text = pages.report_page(args.packages[0])
-    write(out, text)
+    write_file(out, text.encode("utf-8"))
     print(out)
     if args.open and not webbrowser.open(out.resolve().as_uri()):
         print("no browser could be opened; open the file yourself", file=sys.stderr)
     return EXIT_OK
 
 
+def _default(args: argparse.Namespace, runs: Path) -> Path:
+    if args.index:
+        if not runs.is_dir():
+            raise UsageError(f"there are no runs in {runs}", next_step="python -m runner run")
+        return runs / "index.html"
+    if args.compare:
+        return Path("comparison.html")
+    return default_out(args.packages[0], ".svg" if args.picture else ".html")
+
+
 def default_out(package: Path, ending: str = ".html") -> Path:
     """Beside the package, never inside it: a file more would break its integrity."""
     package = package.resolve()
     return package.with_name(package.name + ending)
-
-
-def write(out: Path, text: str) -> None:
-    """Write the page whole or not at all."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=out.parent, prefix=f".{out.name}.", delete=False
-        ) as file:
-            file.write(text)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(out)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {out}", found=error.strerror or str(error), next_step="choose another --out"
-        ) from None
 
 
 def _refuse_bad_flags(args: argparse.Namespace) -> None:
