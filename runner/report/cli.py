@@ -19,7 +19,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
         "packages", nargs="*", metavar="PACKAGE", type=Path, help="a package folder, .tar or .tar.gz"
     )
     parser.add_argument(
-        "--compare", action="store_true", help="put the variants of all packages side by side"
+        "--compare", action="store_true", help="put the variants of one or more packages side by side"
     )
     parser.add_argument("--index", action="store_true", help="make a page of all runs under runs/")
     parser.add_argument("--picture", action="store_true", help="draw the ledgers as one SVG, for a README")
@@ -43,13 +43,15 @@ def main(args: argparse.Namespace) -> int:
     elif args.picture:
         text = pages.picture_file(args.packages[0])
     elif args.compare:
-        text = pages.comparison_page(args.packages)
+        text, reasons = pages.comparison_page(args.packages)
+        if reasons:
+            _note(f"not eligible for a comparison; the page says why ({len(reasons)} reasons)")
     else:
         text = pages.report_page(args.packages[0])
     write_file(out, text.encode("utf-8"))
     print(out)
     if args.open and not webbrowser.open(out.resolve().as_uri()):
-        print("no browser could be opened; open the file yourself", file=sys.stderr)
+        _note("no browser could be opened; open the file yourself")
     return EXIT_OK
 
 
@@ -92,3 +94,7 @@ def _refuse_bad_flags(args: argparse.Namespace) -> None:
                 expected="--out outside of it",
                 found=str(args.out),
             )
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)
