@@ -18,6 +18,7 @@ from runner.clock import SystemClock
 from runner.doctor import checks, ground
 from runner.doctor.checks import Check, Health, Patient
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, LabError, UsageError
+from runner.history import history
 from runner.names import ADDENDA, TARGETS
 from runner.protocol import Protocol
 from runner.run import runs_dir
@@ -53,7 +54,8 @@ def main(args: argparse.Namespace) -> int:
                 found="no --yes",
                 next_step="repeat with --yes",
             )
-        found = checks.examine(Patient(account, protocol, synthesise(protocol.name)[0]))
+        assembly = synthesise(protocol.name)[0]
+        found = checks.examine(Patient(account, protocol, assembly, history(runs_dir())))
         surveyed = ground.survey(account, SystemClock(), versions, _note) if args.ground else None
     if surveyed is not None:
         ground.keep(surveyed)

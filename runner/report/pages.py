@@ -28,7 +28,8 @@ def comparison_page(packages: list[Path]) -> tuple[str, list[str]]:
     """
     compared = ask("compare", *packages)
     shown = [views.view(package, judge(package), draw=False) for package in packages]
-    if len({package.id for package in shown}) < len(shown):
+    # What has no identity any more is told apart by its place.
+    if len({package.verdict["package"]["id"] or package.path.resolve() for package in shown}) < len(shown):
         raise UsageError(
             "a package was given twice, so its trials would be counted twice",
             expected="each package once; one alone is enough if it holds every variant",
