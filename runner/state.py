@@ -135,3 +135,15 @@ class Crash:
 def read(run_dir: Path) -> list[dict[str, Any]]:
     """Return the entries of a run's state log, oldest first; none if it has no log."""
     return [json.loads(line) for line in whole_lines(run_dir / "state.jsonl").splitlines()]
+
+
+def lives(run_dir: Path) -> bool:
+    """Whether a process works on the run: it alone holds the lock of the run's folder."""
+    try:
+        with (run_dir / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
