@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
+from runner.packages import INDEX, opened
 from runner.records import Reads, canonical
 
 FORMAT, VERSION = "suc-addendum", 1
@@ -59,14 +60,14 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def package_id(path: Path) -> str:
-    """Return the identity of the package at `path`. Raises UsageError when it is none."""
-    index = path / "index.json"
-    identity = hashlib.sha256(index.read_bytes()).hexdigest() if index.is_file() else None
-    if identity is None or path.resolve().name != identity:
+    """Return the identity of the package at `path`, folder or archive. Raises UsageError when it is none."""
+    name, files = opened(path)
+    identity = hashlib.sha256(files[INDEX]).hexdigest()
+    if name not in ("", identity):
         raise UsageError(
             f"{path} is not a published package",
             expected="a folder named by the SHA-256 of its index.json",
-            found=identity or "no index.json in it",
+            found=identity,
             next_step="give the folder that the run printed as `package:`",
         )
     return identity

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.errors import UsageError
+from runner.packages import read
 from runner.protocol import Cell, Protocol, parse
 from runner.usage import Usage, bound, counted
 
@@ -95,12 +96,11 @@ def spent_micro_usd(run: "Past") -> int:
 
 
 def package_files(package: Path) -> dict[str, bytes]:
-    """Return the files of a package by path."""
-    return {
-        path.relative_to(package).as_posix(): path.read_bytes()
-        for path in sorted(package.rglob("*"))
-        if path.is_file()
-    }
+    """Return the files of a package, folder or archive, by path.
+
+    Raises UsageError when they are not those that were frozen: what they count would be no evidence.
+    """
+    return {path: data for path, (_, data) in read(package).files.items()}
 
 
 def usd(micro: int) -> str:

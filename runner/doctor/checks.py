@@ -75,6 +75,8 @@ def examine(patient: Patient) -> list[Check]:
             checks += [Check(name, *answer) for answer in ask(patient)]
         except (ClientError, BotoCoreError) as error:
             checks.append(refused(name, explained(error, f"checking the {name}")))
+        except LabError as error:
+            checks.append(refused(name, error))
     return checks
 
 

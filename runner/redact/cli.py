@@ -15,7 +15,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
         "redact", help="make a public copy of a package without account, keys, names and local paths"
     )
-    parser.add_argument("package", type=Path, metavar="PACKAGE", help="the package's folder")
+    parser.add_argument("package", type=Path, metavar="PACKAGE", help="a package folder, .tar or .tar.gz")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="new folder for the archive and its manifest"
     )

@@ -17,6 +17,7 @@ from typing import Any
 
 from runner.errors import UsageError
 from runner.freeze import Freezer, Package
+from runner.packages import Source
 from runner.records import canonical
 from runner.redact import manifest
 from runner.redact.archive import pack
@@ -24,7 +25,7 @@ from runner.redact.known import Known, Machine, gather
 from runner.redact.manifest import INDEX, LABEL, Rewritten, label
 from runner.redact.replace import Redactor, Refused
 from runner.redact.scan import Scan
-from runner.redact.source import Source, documents, read_package
+from runner.redact.source import documents, read_package
 
 Judge = Callable[[Path], dict[str, Any]]
 SHOWN = 20
@@ -89,13 +90,6 @@ def _check_out(package: Path, out: Path) -> None:
             f"--out {out} cannot be used", expected=expected, found=found, next_step="choose another"
         )
 
-    if not (package / INDEX).is_file():
-        raise UsageError(
-            f"{package} is no package",
-            expected="a package folder with an index.json",
-            found="no such file",
-            next_step="give the folder that `runner run` named",
-        )
     if out.exists() or out.is_symlink():
         raise refuse("a folder that does not exist yet", "one that does")
     if not out.parent.is_dir():

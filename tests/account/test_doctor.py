@@ -116,6 +116,14 @@ def test_a_stage_that_would_be_refused_over_the_ceiling_is_a_problem(patient):
     assert "runner cost PACKAGE --billing" in found[1].next_step
 
 
+def test_what_was_spent_is_unknown_when_a_package_on_aws_has_changed(patient, tmp_path):
+    folder = write_run(tmp_path, "r1", "validate")
+    past = replace(history(tmp_path)[0], grade="aws")
+    next(folder.rglob("journal.jsonl")).write_bytes(b"")
+    (check,) = cost_checks(patient, protocol=REHEARSAL, runs=[past])
+    assert check.health == "UNKNOWN" and "its integrity is not whole" in check.found
+
+
 @pytest.mark.parametrize("version", [None, "5"])
 def test_a_missing_or_old_bootstrap_is_a_problem(patient, version):
     stubs, examined = patient
