@@ -31,13 +31,7 @@ def publish(
     files = {f"{role}.json": (role, canonical(document)) for role, document in documents.items()}
     if reads is not None:
         files["reads.jsonl"] = ("reads", reads.to_bytes())
-    listed = [
-        {"path": path, "role": role, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-        for path, (role, data) in sorted(files.items())
-    ]
-    index = canonical(
-        {"format": FORMAT, "version": VERSION, "kind": kind, "package": package, "files": listed}
-    )
+    index = index_of(kind, package, files)
     final = folder / hashlib.sha256(index).hexdigest()
     partial = folder / f".partial-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
@@ -49,6 +43,17 @@ def publish(
         return final
     partial.rename(final)
     return final
+
+
+def index_of(kind: str, package: str | None, files: Mapping[str, tuple[str, bytes]]) -> bytes:
+    """Return index.json's bytes for an addendum's files, given as (role, bytes) by path."""
+    listed = [
+        {"path": path, "role": role, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        for path, (role, data) in sorted(files.items())
+    ]
+    return canonical(
+        {"format": FORMAT, "version": VERSION, "kind": kind, "package": package, "files": listed}
+    )
 
 
 def _write(path: Path, data: bytes) -> None:
