@@ -85,7 +85,10 @@ def newest_package(runs: Path, target: str, protocol_name: str) -> str | None:
         run = index.parent / "run.json"
         if not IDENTITY.match(index.parent.name) or not run.is_file():
             continue
-        told = json.loads(run.read_bytes())
-        if (told.get("target"), told.get("protocol")) == (target, protocol_name):
-            found.append((told["started_at_ms"], index.parent.name))
+        try:
+            told = json.loads(run.read_bytes())
+            if (told["target"], told["protocol"]) == (target, protocol_name):
+                found.append((int(told["started_at_ms"]), index.parent.name))
+        except (LookupError, TypeError, ValueError):
+            continue  # damaged since: not a package that anything could cite
     return max(found)[1] if found else None

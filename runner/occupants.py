@@ -6,11 +6,13 @@ process lives. A cloud that does not answer is taken to hold every local run tha
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from runner import protocol as protocols
 from runner import state
+from runner.errors import LabError
 from runner.lease import holder
 from runner.local.cloud import Cloud
 from runner.names import Output, stack_name
@@ -66,9 +68,16 @@ def _holders(cloud: Cloud) -> list[tuple[str, int]]:
 
 
 def _is_local(folder: Path) -> bool:
-    return any(entry.get("target") == "local" for entry in state.read(folder)[:1])
+    return any(entry.get("target") == "local" for entry in _entries(folder)[:1])
 
 
 def _ended(folder: Path) -> bool:
-    entries = state.read(folder)
+    entries = _entries(folder)
     return bool(entries) and entries[-1]["state"] in FINAL
+
+
+def _entries(folder: Path) -> list[dict[str, Any]]:
+    try:
+        return state.read(folder)
+    except LabError:
+        return []  # damaged by other hands, which is no reason to keep the cloud
