@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -53,10 +54,17 @@ def build_parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character shows its number, and no command ends for it.
+            stream.reconfigure(errors="backslashreplace")
     args = build_parser().parse_args(argv)
     try:
         with telling(f"running {args.command}"):
-            return _dispatch(args)
+            code = _dispatch(args)
+        # Here, where its failure can still be told from a fault of ours.
+        sys.stdout.flush()
+        return code
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         if args.verbose:
@@ -65,8 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return EXIT_HARNESS
-    except BrokenPipeError:
-        # The reader of stdout has gone; nothing more can be said to it.
+    except (BrokenPipeError, SystemExit):
+        # The reader of stdout has gone (Rich exits with 1 then); nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_HARNESS
     except Exception as error:

@@ -61,9 +61,9 @@ def _verify(found: dict[str, Any], billing: Path, run: dict[str, Any]) -> None:
 
 def _show(found: dict[str, Any], grade: str) -> None:
     table = Table(title=f"prices of {found['prices']['as_of']}, {found['prices']['region']}")
-    table.add_column("Usage")
+    table.add_column("Usage", overflow="fold")
     for heading in ("Quantity", "US$"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for line in found["lines"]:
         table.add_row(line["usage"], str(line["quantity"]), usd(-(-line["pico_usd"] // PICO_PER_MICRO))[4:])
     console = Console()

@@ -89,17 +89,26 @@ def _print(args: argparse.Namespace, found: list[Check], surveyed: dict[str, Any
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return
     console = Console()
-    table = Table("health", "check", "found", "next step")
+    table = _columns("health", "check", "found", "next step")
     for check in found:
         table.add_row(str(check.health), check.name, check.found, check.next_step)
     console.print(table)
     if surveyed is None:
         return
-    table = Table("result", "behaviour", "expected", "observed", title=_title(surveyed))
+    table = _columns("result", "behaviour", "expected", "observed")
+    table.title = _title(surveyed)
     for told in surveyed["behaviours"]:
         name = told["name"] + ("" if told["relied_on"] else " (no trial relies on it)")
         table.add_row(told["result"], name, told["expected"], told["observed"])
     console.print(table)
+
+
+def _columns(*headings: str) -> Table:
+    """Return a table that breaks words on a narrow terminal rather than cut them."""
+    table = Table()
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
 
 
 def _title(surveyed: dict[str, Any]) -> str:
