@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
@@ -20,7 +21,8 @@ from runner.cleanup import Cleanup
 from runner.clock import SystemClock
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, UsageError
 from runner.freeze import template_body
-from runner.names import ADDENDA, TARGETS
+from runner.lease import demand_free
+from runner.names import ADDENDA, TARGETS, Output
 from runner.places import demand_file, write_file
 from runner.records import canonical
 from runner.run import runs_dir
@@ -47,6 +49,7 @@ def add_parser(subparsers: Any) -> None:
         command.add_argument(
             "--package", type=Path, help="the package that the result is about; else the newest run's"
         )
+    away.add_argument("--force", action="store_true", help="delete it under a run that goes on")
     away.add_argument("--yes", action="store_true", help="delete a stack on aws without asking")
 
 
@@ -99,7 +102,20 @@ def _clean_up(
             found="no --yes",
             next_step="freeze what you need (every run already is), then repeat with --yes",
         )
+    if not args.force:
+        _demand_no_run(account, described, clock)
     return Cleanup(account, clock, _note).run(described)
+
+
+def _demand_no_run(account: Account, described: dict[str, Any], clock: SystemClock) -> None:
+    """Refuse to delete a stack under a run, whose evidence is in it alone. Raises UsageError naming the run."""
+    for output in described.get("Outputs", []):
+        if output["OutputKey"] == Output.JOURNAL_TABLE:
+            try:
+                demand_free(account.client("dynamodb"), output["OutputValue"], clock.now_ms())
+            except (ClientError, BotoCoreError) as error:
+                # A stack that is half gone has no such table, and must still be taken away.
+                _note(f"nobody can say if a run goes on in it: {type(error).__name__}")
 
 
 def _print(args: argparse.Namespace, result: Audit, frozen: Path, package: str | None) -> None:

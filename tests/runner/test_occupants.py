@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 from botocore.exceptions import ConnectTimeoutError
 
+from runner import commands_audit, state
 from runner import occupants as asking
-from runner import state
 from runner.cli import main
+from runner.errors import UsageError
 from runner.lease import KEY
 from runner.local import cli, launch
 from runner.names import Output, stack_name
@@ -133,3 +134,34 @@ def test_a_run_lives_as_long_as_its_process(tmp_path):
         process.communicate()
     assert state.lives(folder) is False
     assert state.read(folder)[-1]["state"] == State.WAITING
+
+
+@pytest.fixture
+def cleaning(client, monkeypatch):  # noqa: F811 - the fixture
+    """`cleanup` as far as the stack's deletion, which `deleted` tells of."""
+    deleted = []
+    made = SimpleNamespace(run=lambda described: deleted.append(described) or {})
+    monkeypatch.setattr(commands_audit, "Cleanup", lambda *_: made)
+    account = SimpleNamespace(target="local", client=lambda _service: client)
+    clock = SimpleNamespace(now_ms=lambda: NOW)
+
+    def clean(table=TABLE, force=False):
+        described = {"Outputs": [{"OutputKey": Output.JOURNAL_TABLE, "OutputValue": table}]}
+        commands_audit._clean_up(SimpleNamespace(force=force, yes=True), account, described, clock)
+        return len(deleted)
+
+    return SimpleNamespace(clean=clean, deleted=deleted, dynamodb=client)
+
+
+def test_cleanup_deletes_no_stack_under_a_run_unless_forced(cleaning):
+    held_by(cleaning, "r1")
+    with pytest.raises(UsageError, match="run r1, whose lease has 30 s left"):
+        cleaning.clean()
+    assert cleaning.deleted == []
+    assert cleaning.clean(force=True) == 1
+
+
+def test_cleanup_deletes_a_stack_whose_lease_has_expired_or_whose_table_is_gone(cleaning):
+    held_by(cleaning, "r1", NOW - 1)
+    assert cleaning.clean() == 1
+    assert cleaning.clean(table="gone") == 2
