@@ -108,7 +108,7 @@ def _clean_up(
 
 
 def _demand_no_run(account: Account, described: dict[str, Any], clock: SystemClock) -> None:
-    """Refuse to delete a stack under a run, whose evidence is in it alone. Raises UsageError naming the run."""
+    """Refuse to delete a stack under a run, whose evidence is in it alone. Raises UsageError naming it."""
     for output in described.get("Outputs", []):
         if output["OutputKey"] == Output.JOURNAL_TABLE:
             try:

@@ -115,3 +115,23 @@ def test_no_table_cuts_a_word_on_a_narrow_terminal(width):
     shown = console.export_text()
     assert "\u2026" not in shown
     assert width < 80 or all(word in shown for word in ("COMMIT_THEN_TIMEOUT", "R$ 200.00", "indeterminate"))
+
+
+def test_ctrl_c_during_the_imports_ends_without_a_traceback(tmp_path):
+    # A module that the command line imports first, and that is interrupted as Ctrl-C does it.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'runner.commands_run':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", "runs"],
+        capture_output=True,
+        text=True,
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (70, "", "interrupted\n")
