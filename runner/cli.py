@@ -77,12 +77,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of stdout has gone (Rich exits with 1 then); nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_HARNESS
+    except OSError as error:
+        if args.verbose:
+            traceback.print_exc()
+        return _tell_place(error)
     except Exception as error:
         print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
         print("  this is a fault of the lab, not of your input; -v shows where", file=sys.stderr)
         if args.verbose:
             traceback.print_exc()
         return EXIT_HARNESS
+
+
+def _tell_place(error: OSError) -> int:
+    """A disk that is full or a place that is closed is a fault of the environment, not of the lab."""
+    print(f"error: {error.filename or type(error).__name__}: {error.strerror or error}", file=sys.stderr)
+    print("  next:     see that this place exists, is yours and has room; -v shows where", file=sys.stderr)
+    return EXIT_HARNESS
 
 
 def _dispatch(args: argparse.Namespace) -> int:

@@ -135,3 +135,14 @@ def test_ctrl_c_during_the_imports_ends_without_a_traceback(tmp_path):
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     assert (done.returncode, done.stdout, done.stderr) == (70, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("command", [["local", "up"], ["local", "down"]], ids=" ".join)
+def test_a_place_that_cannot_be_used_is_named_and_no_fault_of_the_lab(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("runner.local.ministack.find_python", lambda _note: sys.executable)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SUC_STATE_DIR", str(tmp_path / "file"))
+    assert main(command) == 70
+    told = capsys.readouterr()
+    assert f"error: {tmp_path / 'file'}: File exists" in told.err and "next:" in told.err
+    assert "fault of the lab" not in told.err and told.out == ""
