@@ -68,13 +68,16 @@ def read(path: Path, *formats: tuple[str, int]) -> Source:
 def opened(path: Path) -> tuple[str, dict[str, bytes]]:
     """Return the name of the package's folder ("" in an archive without one) and its files by path.
 
-    Nothing is checked but that every entry is a regular file or a folder, once. Raises UsageError.
+    Nothing is checked but that every entry is a regular file or a folder, once. Raises UsageError, and OSError for a
+    place that cannot be read.
     """
     try:
         if path.is_dir() or path.is_file():
             return _opened(path)
     except UNREADABLE as error:
-        raise _no_package(path, getattr(error, "strerror", None) or "neither") from None
+        if isinstance(error, OSError) and error.filename:
+            raise  # a place that is closed says nothing of what lies there
+        raise _no_package(path, "neither") from None
     raise _no_package(path, "neither" if path.exists() else "nothing there")
 
 

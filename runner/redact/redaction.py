@@ -6,6 +6,7 @@ is written after the scan found nothing and the oracle said the same of both pac
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -93,6 +94,8 @@ def check_out(package: Path, out: Path) -> None:
         raise refuse("a folder that does not exist yet", "one that does")
     if not out.parent.is_dir():
         raise refuse("a new folder in an existing one", "no parent folder")
+    if not os.access(out.parent, os.W_OK):
+        raise refuse("a new folder in a writable one", f"{out.parent} is not writable")
     if out.resolve().is_relative_to(package.resolve()):
         raise refuse("a folder outside the package", "one inside it")
 

@@ -12,6 +12,8 @@ from runner import packages as opening
 from runner.cli import main
 from runner.errors import UsageError
 from runner.packages import opened, read
+from runner.records import canonical
+from runner.redact import redaction
 from tests.oracle.builder import reindex, write
 from tests.redact.support import MACHINE, leaky_package, read_files, verdict_of
 from tests.runner.pasts import package
@@ -148,3 +150,28 @@ def test_an_archive_is_redacted_to_the_same_bytes_as_its_folder(tmp_path):
     for path, out in ((folder, "one"), (packed, "two")):
         redact(path, tmp_path / out, MACHINE, verdict_of)
     assert read_files(tmp_path / "one") == read_files(tmp_path / "two")
+
+
+def test_a_package_that_may_not_be_read_is_not_called_something_else(folder, monkeypatch, capsys):
+    def closed(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", closed)
+    assert main(["cost", str(folder)]) == 70
+    told = capsys.readouterr().err
+    assert "Permission denied" in told and "is no package" not in told and "fault of the lab" not in told
+
+
+def test_a_package_of_another_version_is_refused_by_name(folder, tmp_path, capsys):
+    files = read_files(folder)
+    index = json.loads(files["index.json"])
+    files["index.json"] = canonical({**index, "version": 2})
+    for command in (["cost"], ["redact", "--out", str(tmp_path / "out")]):
+        assert main([*command, str(write(files, tmp_path / command[0]))]) == 64
+        assert "format suc-evidence version 1" in capsys.readouterr().err
+
+
+def test_a_folder_that_may_not_be_written_is_refused_before_any_work(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(redaction.os, "access", lambda *_: False)
+    assert main(["redact", str(folder), "--out", str(tmp_path / "out")]) == 64
+    assert f"{tmp_path} is not writable" in capsys.readouterr().err
