@@ -68,8 +68,8 @@ def read(path: Path, *formats: tuple[str, int]) -> Source:
 def opened(path: Path) -> tuple[str, dict[str, bytes]]:
     """Return the name of the package's folder ("" in an archive without one) and its files by path.
 
-    Nothing is checked but that every entry is a regular file or a folder, once. Raises UsageError, and OSError for a
-    place that cannot be read.
+    Nothing is checked but that every entry is a regular file or a folder, once. Raises UsageError, and
+    OSError for a place that cannot be read.
     """
     try:
         if path.is_dir() or path.is_file():

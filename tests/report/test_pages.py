@@ -405,3 +405,12 @@ def test_the_page_lies_beside_the_package_and_never_in_it(tmp_path, capsys):
     assert out == path.with_name(path.name + ".html") and out.is_file()
     assert judge(path)["integrity"]["ok"] is True
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
+@pytest.mark.slow
+def test_a_package_of_another_version_is_not_said_to_have_changed(tmp_path):
+    path = packages.no_trials().write(tmp_path / "in")
+    files = {f.relative_to(path).as_posix(): f.read_bytes() for f in path.rglob("*") if f.is_file()}
+    files["index.json"] = files["index.json"].replace(b'"version":1', b'"version":2')
+    text = html.unescape(pages.report_page(write(files, tmp_path / "out")))
+    assert "a package in a format that the oracle knows" in text and "those that were frozen" not in text
