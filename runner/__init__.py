@@ -7,6 +7,8 @@
     audit/, doctor/ after the last run, and before the first
     cost/, redact/, report/, live/   what their names say
 
+A package is opened by packages.py, a file that a command is asked for is written by outputs.py.
+
 May import the standard library, boto3/botocore, Rich, and `lambdas.shared` (the one journal
 writer); `runner/report/` alone also Jinja, Altair and vl-convert, `runner/study/timestamp.py` alone
 rfc3161-client and cryptography. Never imports `stacks`, `oracle` or aws_cdk: the oracle is called

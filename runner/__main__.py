@@ -2,7 +2,17 @@
 
 import sys
 
-from runner.cli import main
+
+def _main() -> int:
+    try:
+        # Here, because the imports take a second in which Ctrl-C must end as it does later.
+        from runner.cli import main
+
+        return main()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 70
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

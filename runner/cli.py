@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -54,10 +55,17 @@ def build_parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character shows its number, and no command ends for it.
+            stream.reconfigure(errors="backslashreplace")
     args = build_parser().parse_args(argv)
     try:
         with telling(f"running {args.command}"):
-            return _module(args.command).main(args)
+            code = _module(args.command).main(args)
+        # Here, where its failure can still be told from a fault of ours.
+        sys.stdout.flush()
+        return code
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         if args.verbose:
@@ -66,10 +74,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return EXIT_HARNESS
-    except BrokenPipeError:
-        # The reader of stdout has gone; nothing more can be said to it.
+    except (BrokenPipeError, SystemExit):
+        # The reader of stdout has gone (Rich exits with 1 then); nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_HARNESS
+    except OSError as error:
+        if args.verbose:
+            traceback.print_exc()
+        return _tell_place(error)
     except Exception as error:
         print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
         print("  this is a fault of the lab, not of your input; -v shows where", file=sys.stderr)
@@ -80,3 +92,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _module(command: str) -> ModuleType:
     return importlib.import_module(f"runner.commands.{command}")
+
+
+def _tell_place(error: OSError) -> int:
+    """A disk that is full or a place that is closed is a fault of the environment, not of the lab."""
+    print(f"error: {error.filename or type(error).__name__}: {error.strerror or error}", file=sys.stderr)
+    print("  next:     see that this place exists, is yours and has room; -v shows where", file=sys.stderr)
+    return EXIT_HARNESS

@@ -12,10 +12,11 @@ from rich.table import Table
 
 from runner import protocol as protocols
 from runner.audit.finding import CLEAN
-from runner.audit.passes import Audit, Scope, audit
+from runner.audit.passes import FORMAT, Audit, Scope, audit
 from runner.clock import SystemClock
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, UsageError
 from runner.names import ADDENDA, TARGETS
+from runner.outputs import demand_file, write_file
 from runner.places import runs_dir
 from runner.records import canonical
 from runner.runs import addendum
@@ -64,6 +65,8 @@ def audited(args: argparse.Namespace, first: First) -> int:
     """
     if args.delay_s is not None and args.delay_s < 0:
         raise UsageError("--delay-s is negative", expected="0 or more seconds", found=str(args.delay_s))
+    if args.out:
+        demand_file(args.out, "an audit", FORMAT.encode())
     protocol = protocols.load(args.protocol)
     target, announcement = choose(args.target)
     note(announcement)
@@ -95,7 +98,7 @@ def audited(args: argparse.Namespace, first: First) -> int:
 
 def _print(args: argparse.Namespace, result: Audit, frozen: Path, package: str | None) -> None:
     if args.out:
-        args.out.write_bytes(canonical(result.as_json()))
+        write_file(args.out, canonical(result.as_json()))
     if args.json:
         print(json.dumps({**result.as_json(), "addendum": str(frozen), "package": package}, indent=2))
         return

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from runner import protocol as protocols
-from runner.errors import EXIT_OK, LabError, UsageError
+from runner.errors import EXIT_OK, LabError
+from runner.outputs import demand_file, write_file
 from runner.places import runs_dir
 from runner.protocol import Protocol
 from runner.runs.history import history
@@ -27,32 +28,14 @@ def main(args: argparse.Namespace) -> int:
     """Render and write. No run is changed."""
     protocol = protocols.load(args.protocol)
     if args.out is not None:
-        _demand_place(args.out)
+        demand_file(args.out, "a close-out", GENERATED.encode())
     text = render(protocol, history(runs_dir()), _registration(protocol), judge)
     if args.out is None:
         sys.stdout.write(text)
     else:
-        args.out.write_text(text, encoding="utf-8")
+        write_file(args.out, text.encode("utf-8"))
         print(f"written: {args.out}", file=sys.stderr)
     return EXIT_OK
-
-
-def _demand_place(out: Path) -> None:
-    """Refuse, before any work, a place that cannot be written, or somebody else's text."""
-    fault = None
-    if not out.parent.is_dir():
-        fault = f"no folder {out.parent}"
-    elif out.is_dir():
-        fault = "a folder"
-    elif out.exists() and GENERATED not in out.read_text(encoding="utf-8", errors="replace"):
-        fault = "a file that is no close-out"
-    if fault:
-        raise UsageError(
-            f"the close-out cannot be written to {out}",
-            expected="a new file in an existing folder, or an earlier close-out",
-            found=fault,
-            next_step="choose another --out",
-        )
 
 
 def _registration(protocol: Protocol) -> list[str]:

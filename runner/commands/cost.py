@@ -19,7 +19,7 @@ def add_parser(subparsers) -> None:
     parser = subparsers.add_parser(
         "cost", help="what a run cost: estimated, or verified against a billing export"
     )
-    parser.add_argument("package", type=Path, metavar="PACKAGE", help="the package's folder")
+    parser.add_argument("package", type=Path, metavar="PACKAGE", help="a package folder, .tar or .tar.gz")
     parser.add_argument(
         "--billing", type=Path, metavar="CSV", help="billing export with our cost-allocation tags"
     )
@@ -28,21 +28,26 @@ def add_parser(subparsers) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Count, price and, with a bill, compare. The package is only read."""
-    if not (args.package / "index.json").is_file():
-        raise UsageError(
-            f"{args.package} is no package",
-            expected="a folder with index.json",
-            found="none",
-            next_step="see `python -m runner runs`",
-        )
-    files = package_files(args.package)
-    run = json.loads(files["run.json"])
-    protocol = parse(files["protocol.toml"], run["protocol"])
-    found = estimate(files, protocol, run["grade"])
+    run, found = _estimate(args.package)
     if args.billing:
         _verify(found, args.billing, run)
     print(json.dumps(found, indent=2)) if args.json else _show(found, run["grade"])
     return EXIT_NOT_CLEAN if found["state"] == "exceeded" else EXIT_OK
+
+
+def _estimate(package: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return run.json and the estimate. Raises UsageError for a package that holds no countable run."""
+    files = package_files(package)
+    try:
+        run = json.loads(files["run.json"])
+        return run, estimate(files, parse(files["protocol.toml"], run["protocol"]), run["grade"])
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"what {package} used cannot be counted",
+            expected="run.json, protocol.toml, template.json and trials as the runner freezes them",
+            found=f"{type(error).__name__}: {error}",
+            next_step=f"python -m oracle judge {package}",
+        ) from error
 
 
 def _verify(found: dict[str, Any], billing: Path, run: dict[str, Any]) -> None:
@@ -56,9 +61,9 @@ def _verify(found: dict[str, Any], billing: Path, run: dict[str, Any]) -> None:
 
 def _show(found: dict[str, Any], grade: str) -> None:
     table = Table(title=f"prices of {found['prices']['as_of']}, {found['prices']['region']}")
-    table.add_column("Usage")
+    table.add_column("Usage", overflow="fold")
     for heading in ("Quantity", "US$"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for line in found["lines"]:
         table.add_row(line["usage"], str(line["quantity"]), usd(-(-line["pico_usd"] // PICO_PER_MICRO))[4:])
     console = Console()

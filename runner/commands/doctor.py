@@ -19,6 +19,7 @@ from runner.names import ADDENDA, TARGETS
 from runner.places import runs_dir
 from runner.protocol import Protocol
 from runner.runs import addendum
+from runner.runs.history import history
 from runner.targets import accounts
 from runner.targets.accounts import Account
 from runner.targets.assembly import synthesise
@@ -54,7 +55,8 @@ def main(args: argparse.Namespace) -> int:
                 found="no --yes",
                 next_step="repeat with --yes",
             )
-        found = checks.examine(Patient(account, protocol, synthesise(protocol.name)[0]))
+        assembly = synthesise(protocol.name)[0]
+        found = checks.examine(Patient(account, protocol, assembly, history(runs_dir())))
         surveyed = ground.survey(account, SystemClock(), versions, _note) if args.ground else None
     if surveyed is not None:
         ground.keep(surveyed)
@@ -88,17 +90,26 @@ def _print(args: argparse.Namespace, found: list[Check], surveyed: dict[str, Any
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return
     console = Console()
-    table = Table("health", "check", "found", "next step")
+    table = _columns("health", "check", "found", "next step")
     for check in found:
         table.add_row(str(check.health), check.name, check.found, check.next_step)
     console.print(table)
     if surveyed is None:
         return
-    table = Table("result", "behaviour", "expected", "observed", title=_title(surveyed))
+    table = _columns("result", "behaviour", "expected", "observed")
+    table.title = _title(surveyed)
     for told in surveyed["behaviours"]:
         name = told["name"] + ("" if told["relied_on"] else " (no trial relies on it)")
         table.add_row(told["result"], name, told["expected"], told["observed"])
     console.print(table)
+
+
+def _columns(*headings: str) -> Table:
+    """Return a table that breaks words on a narrow terminal rather than cut them."""
+    table = Table()
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
 
 
 def _title(surveyed: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ def add_parser(subparsers) -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="start it and print its endpoint; a second up is fine")
     up.add_argument("--iam", choices=("on", "off"), default="on", help="enforce IAM (default: on)")
     down = commands.add_parser("down", help="end it and leave nothing behind")
+    down.add_argument("--force", action="store_true", help="end it under a run that goes on")
     status = commands.add_parser("status", help="say whether it is up and healthy")
     for command in (up, down, status):
         command.add_argument("--json", action="store_true", help="print JSON on stdout")
@@ -38,7 +39,7 @@ def _up(args: argparse.Namespace) -> int:
                 "the local cloud is already up with another --iam",
                 expected=f"--iam {args.iam}",
                 found=f"--iam {'on' if running.iam else 'off'} at {running.endpoint}",
-                next_step="runner local down",
+                next_step="python -m runner local down",
             )
         if running:
             _note("already running")
@@ -53,11 +54,35 @@ def _up(args: argparse.Namespace) -> int:
 
 def _down(args: argparse.Namespace) -> int:
     with launch.exclusive():
+        if running := launch.find():
+            _demand_nobody(running, args.force)
         ended = launch.stop()
     _note("ended" if ended else "not running")
     if args.json:
         print(json.dumps({"running": False, "ended": bool(ended)}))
     return EXIT_OK
+
+
+def _demand_nobody(running: launch.Running, force: bool) -> None:
+    """Refuse to end a cloud under a run, whose evidence is in it alone. Raises UsageError naming the run."""
+    from runner.clock import SystemClock
+    from runner.local.cloud import Cloud
+    from runner.runs.occupants import occupants
+    from runner.runs.run import runs_dir
+
+    found = occupants(Cloud(running), runs_dir(), SystemClock().now_ms())
+    for run_id in found.died:
+        _note(f"run {run_id} died on it; without it, resume can only close that run without a package")
+    told = "; ".join(f"run {run_id}: {why}" for run_id, why in found.going_on.items())
+    if told and not force:
+        raise UsageError(
+            "a run goes on in the local cloud, and its evidence would end with it",
+            expected="no run in it",
+            found=told,
+            next_step="wait for it, or end it with Ctrl-C in its terminal; --force ends the cloud anyway",
+        )
+    if told:
+        _note(f"ended under a run ({told})")
 
 
 def _status(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner import protocol as protocols
 from runner.clock import SystemClock
-from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, LabError, UsageError
+from runner.errors import EXIT_NOT_CLEAN, EXIT_OK, UsageError
 from runner.names import stack_name
 from runner.protocol import Protocol
 from runner.runs.freeze import assets
@@ -55,7 +55,8 @@ def _register(args: argparse.Namespace) -> int:
     if args.timestamp:
         try:
             print(f"time-stamped: {timestamp.stamp(path, args.timestamp, root_pem)}", file=sys.stderr)
-        except LabError:
+        except BaseException:
+            # Ctrl-C too: a registration that was to be time-stamped is none without its stamp.
             path.unlink()
             raise
     if said["code"]["dirty"]:

@@ -2,11 +2,14 @@
 
 import argparse
 import sys
-import tempfile
 import webbrowser
 from pathlib import Path
 
 from runner.errors import EXIT_OK, UsageError
+from runner.outputs import demand_file, write_file
+
+# How a file of ours begins, so that nothing else is overwritten.
+PAGE, PICTURE = b"<!doctype html>", b"<svg"
 
 
 def add_parser(commands: argparse._SubParsersAction) -> None:
@@ -16,7 +19,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
         "packages", nargs="*", metavar="PACKAGE", type=Path, help="a package folder, .tar or .tar.gz"
     )
     parser.add_argument(
-        "--compare", action="store_true", help="put the variants of all packages side by side"
+        "--compare", action="store_true", help="put the variants of one or more packages side by side"
     )
     parser.add_argument("--index", action="store_true", help="make a page of all runs under runs/")
     parser.add_argument("--picture", action="store_true", help="draw the ledgers as one SVG, for a README")
@@ -33,46 +36,39 @@ def main(args: argparse.Namespace) -> int:
     from runner.places import runs_dir
     from runner.report import pages
 
+    out = args.out or _default(args, runs_dir())
+    demand_file(out, *(("a picture", PICTURE) if args.picture else ("a page", PAGE)))
     if args.index:
-        runs = runs_dir()
-        out = args.out or runs / "index.html"
-        text = pages.index_page(runs, out.resolve().parent)
+        text = pages.index_page(runs_dir(), out.resolve().parent)
     elif args.picture:
-        out = args.out or default_out(args.packages[0], ".svg")
         text = pages.picture_file(args.packages[0])
     elif args.compare:
-        out = args.out or Path("comparison.html")
-        text = pages.comparison_page(args.packages)
+        text, reasons = pages.comparison_page(args.packages)
+        if reasons:
+            _note(f"not eligible for a comparison; the page says why ({len(reasons)} reasons)")
     else:
-        out = args.out or default_out(args.packages[0])
         text = pages.report_page(args.packages[0])
-    write(out, text)
+    write_file(out, text.encode("utf-8"))
     print(out)
     if args.open and not webbrowser.open(out.resolve().as_uri()):
-        print("no browser could be opened; open the file yourself", file=sys.stderr)
+        _note("no browser could be opened; open the file yourself")
     return EXIT_OK
+
+
+def _default(args: argparse.Namespace, runs: Path) -> Path:
+    if args.index:
+        if not runs.is_dir():
+            raise UsageError(f"there are no runs in {runs}", next_step="python -m runner run")
+        return runs / "index.html"
+    if args.compare:
+        return Path("comparison.html")
+    return default_out(args.packages[0], ".svg" if args.picture else ".html")
 
 
 def default_out(package: Path, ending: str = ".html") -> Path:
     """Beside the package, never inside it: a file more would break its integrity."""
     package = package.resolve()
     return package.with_name(package.name + ending)
-
-
-def write(out: Path, text: str) -> None:
-    """Write the page whole or not at all."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=out.parent, prefix=f".{out.name}.", delete=False
-        ) as file:
-            file.write(text)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(out)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {out}", found=error.strerror or str(error), next_step="choose another --out"
-        ) from None
 
 
 def _refuse_bad_flags(args: argparse.Namespace) -> None:
@@ -98,3 +94,7 @@ def _refuse_bad_flags(args: argparse.Namespace) -> None:
                 expected="--out outside of it",
                 found=str(args.out),
             )
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)

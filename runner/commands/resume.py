@@ -11,7 +11,7 @@ from rich.console import Console
 
 from runner.clock import SystemClock
 from runner.commands.run import conclude_and_show
-from runner.errors import EXIT_NOT_CLEAN, UsageError
+from runner.errors import EXIT_NOT_CLEAN, LabError, UsageError
 from runner.live.progress import Progress
 from runner.places import runs_dir
 from runner.protocol import Cell, parse
@@ -111,9 +111,7 @@ def _chosen(run_id: str | None) -> Path:
         if not (folder / "state.jsonl").is_file():
             raise _nothing_to_do(run_id, f"no run {run_id} with a state log")
         return folder
-    unfinished = [
-        log.parent for log in sorted(runs_dir().glob("*/state.jsonl")) if not _ended(state.read(log.parent))
-    ]
+    unfinished = [log.parent for log in sorted(runs_dir().glob("*/state.jsonl")) if _unfinished(log.parent)]
     if len(unfinished) != 1:
         raise UsageError(
             "which run should be resumed?" if unfinished else "there is nothing to resume",
@@ -124,8 +122,12 @@ def _chosen(run_id: str | None) -> Path:
     return unfinished[0]
 
 
-def _ended(entries: list[dict[str, Any]]) -> bool:
-    return bool(entries) and entries[-1]["state"] in FINAL
+def _unfinished(folder: Path) -> bool:
+    try:
+        entries = state.read(folder)
+    except LabError:
+        return False  # `runs` lists it as damaged, and nobody can say where to take it up
+    return not entries or entries[-1]["state"] not in FINAL
 
 
 def _nothing_to_do(run_id: str, found: str) -> UsageError:

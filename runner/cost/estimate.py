@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.cost.usage import Usage, bound, counted
 from runner.errors import UsageError
+from runner.packages import read
 from runner.places import PROJECT_ROOT
 from runner.protocol import Cell, Protocol, parse
 
@@ -60,22 +61,30 @@ def estimate(files: Mapping[str, bytes], protocol: Protocol, grade: str) -> dict
     }
 
 
-def demand_room(protocol: Protocol, cells: tuple[Cell, ...], runs: "list[Past]") -> dict[str, int]:
-    """Return what the study has cost so far and what the stage may add, both in microdollars.
+def room(protocol: Protocol, cells: tuple[Cell, ...], runs: "list[Past]") -> dict[str, int]:
+    """Return what the study has cost so far and what a stage may add, both in microdollars.
 
-    Raises UsageError when the two could pass the protocol's ceiling. Emulated runs have cost nothing.
+    Both are estimates from above. Emulated runs have cost nothing.
     """
-    may_add = total_micro_usd(priced(bound(protocol, cells), prices()))
-    spent = sum(spent_micro_usd(run) for run in runs if run.protocol == protocol.name)
+    return {
+        "spent_micro_usd": sum(spent_micro_usd(run) for run in runs if run.protocol == protocol.name),
+        "may_add_micro_usd": total_micro_usd(priced(bound(protocol, cells), prices())),
+    }
+
+
+def demand_room(protocol: Protocol, cells: tuple[Cell, ...], runs: "list[Past]") -> dict[str, int]:
+    """Return the stage's room. Raises UsageError when it could pass the protocol's ceiling."""
+    found = room(protocol, cells, runs)
     ceiling = protocol.cost.ceiling_usd_cents * MICRO_PER_CENT
-    if spent + may_add > ceiling:
+    if sum(found.values()) > ceiling:
+        spent, may_add = found["spent_micro_usd"], found["may_add_micro_usd"]
         raise UsageError(
             "the stage could pass the ceiling that the protocol declares",
             expected=f"at most {usd(ceiling)} for the whole study",
             found=f"{usd(spent)} estimated so far, and this stage may add {usd(may_add)}",
             next_step="verify what was spent with `python -m runner cost PACKAGE --billing FILE`",
         )
-    return {"spent_micro_usd": spent, "may_add_micro_usd": may_add}
+    return found
 
 
 def spent_micro_usd(run: "Past") -> int:
@@ -88,12 +97,11 @@ def spent_micro_usd(run: "Past") -> int:
 
 
 def package_files(package: Path) -> dict[str, bytes]:
-    """Return the files of a package by path."""
-    return {
-        path.relative_to(package).as_posix(): path.read_bytes()
-        for path in sorted(package.rglob("*"))
-        if path.is_file()
-    }
+    """Return the files of a package, folder or archive, by path.
+
+    Raises UsageError when they are not those that were frozen: what they count would be no evidence.
+    """
+    return {path: data for path, (_, data) in read(package).files.items()}
 
 
 def usd(micro: int) -> str:

@@ -4,15 +4,18 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from runner.errors import LabError
+from runner.cost import estimate as cost
+from runner.errors import LabError, UsageError
 from runner.names import Output
 from runner.protocol import Protocol
+from runner.runs.history import Past
+from runner.study.stages import STAGES, stage
 from runner.targets.accounts import Account
 from runner.targets.aws_errors import explained
 from runner.targets.deployed import differences
@@ -56,6 +59,7 @@ class Patient:
     account: Account
     protocol: Protocol
     assembly: Path
+    runs: list[Past] = field(default_factory=list)
 
 
 def refused(name: str, error: LabError) -> Check:
@@ -71,6 +75,8 @@ def examine(patient: Patient) -> list[Check]:
             checks += [Check(name, *answer) for answer in ask(patient)]
         except (ClientError, BotoCoreError) as error:
             checks.append(refused(name, explained(error, f"checking the {name}")))
+        except LabError as error:
+            checks.append(refused(name, error))
     return checks
 
 
@@ -177,8 +183,20 @@ def _queues(patient: Patient, outputs: dict[str, str]) -> Answers:
 
 
 def _ceiling(patient: Patient) -> Answers:
-    cents = patient.protocol.cost.ceiling_usd_cents
-    yield Health.OK, f"US$ {cents // 100}.{cents % 100:02d} for a run, by the protocol"
+    """What each stage may add to what the study has cost so far, counted as `stage` itself counts it."""
+    protocol = patient.protocol
+    limit = f"the ceiling of the study is {cost.usd(protocol.cost.ceiling_usd_cents * cost.MICRO_PER_CENT)}"
+    for name in STAGES:
+        cells = stage(name, protocol).cells
+        found = cost.room(protocol, cells, patient.runs)
+        spent, may_add = (cost.usd(found[key]) for key in ("spent_micro_usd", "may_add_micro_usd"))
+        told = f"stage {name} may add {may_add} to {spent} estimated so far; {limit}"
+        try:
+            cost.demand_room(protocol, cells, patient.runs)
+        except UsageError as error:
+            yield Health.PROBLEM, told, error.next_step
+        else:
+            yield Health.OK, told
 
 
 CHECKS: dict[str, Callable[[Patient], Answers]] = {

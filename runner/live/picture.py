@@ -74,5 +74,8 @@ def load(folder: Path) -> Picture | None:
         return None
     if (document.pop("format", None), document.pop("version", None)) != (FORMAT, VERSION):
         return None
-    rows = {name: TrialRow(**row) for name, row in document.pop("trials").items()}
-    return Picture(trials=rows, **document)
+    try:
+        rows = {name: TrialRow(**row) for name, row in document.pop("trials").items()}
+        return Picture(trials=rows, **document)
+    except (AttributeError, KeyError, TypeError):
+        return None  # other hands than ours wrote it

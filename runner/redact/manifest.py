@@ -41,10 +41,20 @@ class Rewritten:
         return bool(rules - HARMLESS) and not rules & UNGUESSABLE
 
 
-def build(folder: str, files: dict[str, Rewritten], index: Rewritten) -> bytes:
-    """Return the manifest's bytes. `folder` is the redacted package's, `index` its rebuilt index.json."""
-    # The index holds every file's digest, so its own digest says no less than the most telling of them.
-    open_index = not any(file.guessable for file in files.values())
+def tells_its_index(files: dict[str, Rewritten]) -> bool:
+    """Whether the original index's digest may be published.
+
+    The index holds every file's digest, so its own says no less than the most telling of them.
+    """
+    return not any(file.guessable for file in files.values())
+
+
+def build(folder: str, files: dict[str, Rewritten], index: Rewritten, tells_index: bool = True) -> bytes:
+    """Return the manifest's bytes. `folder` is the redacted package's, `index` its rebuilt index.json.
+
+    The index's original digest is withheld unless `tells_index` and the files allow it.
+    """
+    open_index = tells_index and tells_its_index(files)
     entries = [_entry(f"{folder}/{path}", file, not file.guessable) for path, file in files.items()]
     entries.append(_entry(f"{folder}/{INDEX}", index, open_index))
     return canonical(

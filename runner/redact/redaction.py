@@ -6,6 +6,7 @@ is written after the scan found nothing and the oracle said the same of both pac
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
+from runner.packages import Source
 from runner.records import canonical
 from runner.redact import manifest
 from runner.redact.archive import pack
@@ -23,7 +25,7 @@ from runner.redact.known import Known, Machine, gather
 from runner.redact.manifest import INDEX, LABEL, Rewritten, label
 from runner.redact.replace import Redactor, Refused
 from runner.redact.scan import Scan
-from runner.redact.source import Source, documents, read_package
+from runner.redact.source import documents, read_package
 from runner.runs.freeze import Freezer, Package
 
 Judge = Callable[[Path], dict[str, Any]]
@@ -39,7 +41,8 @@ class Redacted:
     id: str
     original_id: str
     replaced: dict[str, int]
-    verdict: str
+    # None for an addendum, which nobody judges.
+    verdict: str | None
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `--json` prints (on this machine alone; it names the original)."""
@@ -47,7 +50,7 @@ class Redacted:
             "out": str(self.out),
             "archive": self.archive,
             "manifest": manifest.NAME,
-            "package": {"id": self.id, "original_id": self.original_id},
+            "package" if self.verdict else "addendum": {"id": self.id, "original_id": self.original_id},
             "replaced": self.replaced,
             "verdict": self.verdict,
         }
@@ -59,14 +62,10 @@ def redact(package: Path, out: Path, machine: Machine, judge: Judge) -> Redacted
     Raises UsageError for bad input, before anything is written, and Refused when a value could not be removed
     or the verdict of the copy is another.
     """
-    _check_out(package, out)
+    check_out(package, out)
     source = read_package(package)
-    redactor = Redactor(gather(_lines(source), machine))
-    _check_paths(source, redactor.known)
-    files = {path: _rewritten(source, path, redactor) for path in source.files}
-    replaced = Counter(rule for f in files.values() for _, rule in f.replaced.elements())
-    if replaced:
-        files[LABEL] = label(dict(replaced))
+    redactor = Redactor(gather(lines(source), machine))
+    files, replaced = rewritten(source, redactor)
     name = f"{_study(files)}-evidence.tar.gz"
     with tempfile.TemporaryDirectory(prefix="redact-") as private:
         frozen = _freeze(files, Path(private))
@@ -74,37 +73,35 @@ def redact(package: Path, out: Path, machine: Machine, judge: Judge) -> Redacted
         identity = frozen.id
         outputs = {
             name: pack(identity, {INDEX: index, **{path: file.data for path, file in files.items()}}),
-            manifest.NAME: manifest.build(identity, files, _index_entry(source, index)),
+            manifest.NAME: manifest.build(identity, files, index_entry(source, index)),
         }
-        _scan(outputs, redactor)
+        scan(outputs, redactor, redactor.known.spellings())
         (Path(private) / name).write_bytes(outputs[name])
         verdict = _same_verdict(judge(package), judge(Path(private) / name))
-    _publish(out, outputs)
+    publish(out, outputs)
     return Redacted(out, name, identity, source.id, dict(sorted(replaced.items())), verdict)
 
 
-def _check_out(package: Path, out: Path) -> None:
+def check_out(package: Path, out: Path) -> None:
+    """Refuse a folder that cannot be made, before anything else."""
+
     def refuse(expected: str, found: str) -> UsageError:
         return UsageError(
             f"--out {out} cannot be used", expected=expected, found=found, next_step="choose another"
         )
 
-    if not (package / INDEX).is_file():
-        raise UsageError(
-            f"{package} is no package",
-            expected="a package folder with an index.json",
-            found="no such file",
-            next_step="give the folder that `runner run` named",
-        )
     if out.exists() or out.is_symlink():
         raise refuse("a folder that does not exist yet", "one that does")
     if not out.parent.is_dir():
         raise refuse("a new folder in an existing one", "no parent folder")
+    if not os.access(out.parent, os.W_OK):
+        raise refuse("a new folder in a writable one", f"{out.parent} is not writable")
     if out.resolve().is_relative_to(package.resolve()):
         raise refuse("a folder outside the package", "one inside it")
 
 
-def _lines(source: Source) -> list[str]:
+def lines(source: Source) -> list[str]:
+    """Return every line that is looked at for known values."""
     text = "\n".join(data.decode("utf-8", "replace") for _, data in source.files.values())
     return [*source.files, *text.split("\n")]
 
@@ -119,6 +116,19 @@ def _check_paths(source: Source, known: Known) -> None:
             found=f"{len(bad)} that do, the first is entry {bad[0]} of the index",
             next_step="run the trial again; a package's paths are part of its evidence and are not renamed",
         )
+
+
+def rewritten(source: Source, redactor: Redactor) -> tuple[dict[str, Rewritten], Counter[str]]:
+    """Return every file of the copy, its label included, and how often each rule replaced something.
+
+    Raises Refused when the path of a file holds a known value.
+    """
+    _check_paths(source, redactor.known)
+    files = {path: _rewritten(source, path, redactor) for path in source.files}
+    replaced = Counter(rule for f in files.values() for _, rule in f.replaced.elements())
+    if replaced:
+        files[LABEL] = label(dict(replaced))
+    return files, replaced
 
 
 def _rewritten(source: Source, path: str, redactor: Redactor) -> Rewritten:
@@ -152,15 +162,15 @@ def _freeze(files: dict[str, Rewritten], folder: Path) -> Package:
     return freezer.publish()
 
 
-def _index_entry(source: Source, index: bytes) -> Rewritten:
+def index_entry(source: Source, index: bytes) -> Rewritten:
     """The index is rebuilt, not redacted: it changes where a listed file changed."""
     changed = hashlib.sha256(index).hexdigest() != source.id
     return Rewritten("index", source.id, index, Counter({("/files", "index"): 1} if changed else {}))
 
 
-def _scan(outputs: dict[str, bytes], redactor: Redactor) -> None:
-    given = redactor.pseudonyms.given.values()
-    leaks = Scan(redactor.known.spellings(), given).files(outputs)
+def scan(outputs: dict[str, bytes], redactor: Redactor, values: list[tuple[str, str]]) -> None:
+    """Refuse what would be published if any of the (rule, value) pairs, or a shape of one, is left in it."""
+    leaks = Scan(values, redactor.pseudonyms.given.values()).files(outputs)
     if leaks:
         more = f" and {len(leaks) - SHOWN} more" if len(leaks) > SHOWN else ""
         raise Refused(
@@ -200,7 +210,7 @@ def _judgement(verdict: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _publish(out: Path, outputs: dict[str, bytes]) -> None:
+def publish(out: Path, outputs: dict[str, bytes]) -> None:
     """Write beside `out` and rename: the folder appears whole or not at all."""
     staging = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:

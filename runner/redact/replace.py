@@ -45,6 +45,11 @@ class Pseudonyms:
         self._next: Counter[str] = Counter()
         self.given: dict[str, str] = {}
 
+    def go_on_from(self, earlier: "Pseudonyms") -> None:
+        """Keep what another copy gave, so that one value has one pseudonym in both."""
+        self._next.update(earlier._next)
+        self.given.update(earlier.given)
+
     def of(self, rule: str, value: str) -> str:
         """Return the pseudonym of a value (in its identity form)."""
         if value not in self.given:

@@ -26,7 +26,8 @@ def answer(verdict: dict[str, Any], approved: str) -> tuple[str, str]:
     if not verdict["integrity"]["ok"]:
         return (
             "Not judged.",
-            "The bytes of this package are not those that were frozen, so nothing in it is a fact.",
+            "These are not the whole, unchanged bytes of a package in a format that the oracle knows, "
+            "so nothing here is a fact.",
         )
     if not trials:
         return "No answer.", "No trial was run in this package."

@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from runner.errors import LabError
+from runner.packages import opened
 
 
 class Evidence:
@@ -18,7 +18,7 @@ class Evidence:
 
     def __init__(self, path: Path, verdict: dict[str, Any]):
         self._path = path
-        self._files = {} if path.is_dir() else _unpack(path)
+        self._files = {} if path.is_dir() else opened(path)[1]
         raw = self._raw("index.json")
         if hashlib.sha256(raw).hexdigest() != verdict["package"]["id"]:
             raise _changed(path)
@@ -55,20 +55,6 @@ class Evidence:
             response = record.get("response")
             if str(record.get("read")).startswith(read) and isinstance(response, dict):
                 yield {"of": record.get("of"), "at_ms": record.get("at_ms"), **response}
-
-
-def _unpack(path: Path) -> dict[str, bytes]:
-    """Return an archive's regular files by package path; nothing is written to disk."""
-    files: dict[str, bytes] = {}
-    with tarfile.open(path) as archive:
-        for member in archive:
-            stream = archive.extractfile(member) if member.isfile() else None
-            if stream is not None:
-                files[member.name.removeprefix("./")] = stream.read()
-    if "index.json" in files:
-        return files
-    # The format allows one top folder instead.
-    return {name.partition("/")[2]: data for name, data in files.items()}
 
 
 def _unreadable_lines(verdict: dict[str, Any]) -> set[tuple[str, int | None]]:

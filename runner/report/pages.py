@@ -21,19 +21,31 @@ def picture_file(package: Path) -> str:
     return picture.draw(views.view(package, judge(package)))
 
 
-def comparison_page(packages: list[Path]) -> str:
-    """Variants side by side, one row for each scenario; the oracle says whether they may be compared."""
+def comparison_page(packages: list[Path]) -> tuple[str, list[str]]:
+    """Variants side by side, one row for each scenario, and why the oracle does not let them be compared.
+
+    One package is enough if it holds every variant.
+    """
     compared = ask("compare", *packages)
     shown = [views.view(package, judge(package), draw=False) for package in packages]
+    # What has no identity any more is told apart by its place.
+    if len({package.verdict["package"]["id"] or package.path.resolve() for package in shown}) < len(shown):
+        raise UsageError(
+            "a package was given twice, so its trials would be counted twice",
+            expected="each package once; one alone is enough if it holds every variant",
+            next_step="leave the second one out",
+        )
     grades = {package.grade for package in shown}
-    return page.render(
+    text = page.render(
         "compare.html",
         compared=compared,
+        variants=sorted({str(trial["variant"]) for trial in compared["trials"]}),
         packages=shown,
         scenarios=_by_scenario(shown),
         # One emulated package makes the whole page emulated.
         grade=grades.pop() if len(grades) == 1 else "emulated" if "emulated" in grades else None,
     )
+    return text, compared["reasons"]
 
 
 def _by_scenario(packages: list[PackageView]) -> dict[str, list[tuple[PackageView, TrialView]]]:

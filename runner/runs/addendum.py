@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
+from runner.packages import INDEX, opened
 from runner.records import Reads, canonical
 
 FORMAT, VERSION = "suc-addendum", 1
@@ -30,13 +31,7 @@ def publish(
     files = {f"{role}.json": (role, canonical(document)) for role, document in documents.items()}
     if reads is not None:
         files["reads.jsonl"] = ("reads", reads.to_bytes())
-    listed = [
-        {"path": path, "role": role, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-        for path, (role, data) in sorted(files.items())
-    ]
-    index = canonical(
-        {"format": FORMAT, "version": VERSION, "kind": kind, "package": package, "files": listed}
-    )
+    index = index_of(kind, package, files)
     final = folder / hashlib.sha256(index).hexdigest()
     partial = folder / f".partial-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
@@ -50,6 +45,17 @@ def publish(
     return final
 
 
+def index_of(kind: str, package: str | None, files: Mapping[str, tuple[str, bytes]]) -> bytes:
+    """Return index.json's bytes for an addendum's files, given as (role, bytes) by path."""
+    listed = [
+        {"path": path, "role": role, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        for path, (role, data) in sorted(files.items())
+    ]
+    return canonical(
+        {"format": FORMAT, "version": VERSION, "kind": kind, "package": package, "files": listed}
+    )
+
+
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -59,14 +65,14 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def package_id(path: Path) -> str:
-    """Return the identity of the package at `path`. Raises UsageError when it is none."""
-    index = path / "index.json"
-    identity = hashlib.sha256(index.read_bytes()).hexdigest() if index.is_file() else None
-    if identity is None or path.resolve().name != identity:
+    """Return the identity of the package at `path`, folder or archive. Raises UsageError when it is none."""
+    name, files = opened(path)
+    identity = hashlib.sha256(files[INDEX]).hexdigest()
+    if name not in ("", identity):
         raise UsageError(
             f"{path} is not a published package",
             expected="a folder named by the SHA-256 of its index.json",
-            found=identity or "no index.json in it",
+            found=identity,
             next_step="give the folder that the run printed as `package:`",
         )
     return identity
@@ -79,7 +85,10 @@ def newest_package(runs: Path, target: str, protocol_name: str) -> str | None:
         run = index.parent / "run.json"
         if not IDENTITY.match(index.parent.name) or not run.is_file():
             continue
-        told = json.loads(run.read_bytes())
-        if (told.get("target"), told.get("protocol")) == (target, protocol_name):
-            found.append((told["started_at_ms"], index.parent.name))
+        try:
+            told = json.loads(run.read_bytes())
+            if (told["target"], told["protocol"]) == (target, protocol_name):
+                found.append((int(told["started_at_ms"]), index.parent.name))
+        except (LookupError, TypeError, ValueError):
+            continue  # damaged since: not a package that anything could cite
     return max(found)[1] if found else None

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,21 +54,7 @@ class Freezer:
 
     def publish(self, about_to_publish: Callable[[str], None] = lambda _identity: None) -> Package:
         """Write the files, then the index, flush them, and rename the folder to its identity."""
-        index = canonical(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "files": [
-                    {
-                        "path": path,
-                        "role": role,
-                        "sha256": hashlib.sha256(data).hexdigest(),
-                        "size": len(data),
-                    }
-                    for path, (role, data) in sorted(self._files.items())
-                ],
-            }
-        )
+        index = index_of(self._files)
         partial = self._run_dir / ".partial"
         shutil.rmtree(partial, ignore_errors=True)
         for path, (_, data) in self._files.items():
@@ -80,6 +66,15 @@ class Freezer:
         partial.rename(final)
         sync_folder(self._run_dir)
         return Package(final, identity)
+
+
+def index_of(files: Mapping[str, tuple[str, bytes]]) -> bytes:
+    """Return index.json's bytes for a package's files, given as (role, bytes) by path."""
+    listed = [
+        {"path": path, "role": role, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        for path, (role, data) in sorted(files.items())
+    ]
+    return canonical({"format": FORMAT, "version": VERSION, "files": listed})
 
 
 def find_package(run_dir: Path) -> Package | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runner.errors import LabError
 from runner.names import ADDENDA
 from runner.runs import state
 from runner.runs.freeze import find_package
@@ -13,6 +14,9 @@ from runner.runs.state import FINAL, State
 
 # A run from before state logs were kept: its package speaks for it.
 UNLOGGED = "unlogged"
+# A run whose folder cannot be read; it is listed all the same.
+DAMAGED = "damaged"
+TRIAL_KEYS = {"scenario", "variant", "verdict", "validity", "findings"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Past:
         probe = f"its probe is {self.result.get('probe') or 'missing'}"
         unfinished = f"unfinished since {self.state}: runner resume {self.run_id}"
         cases = (
+            (self.state == DAMAGED, f"its folder is damaged: {self.reason}"),
             (self.state == State.REFUSED, f"refused before anything was opened: {self.reason}"),
             (self.state == State.ABANDONED, f"closed without a package: {self.reason}"),
             (self.state not in (*FINAL, UNLOGGED), unfinished),
@@ -91,7 +96,17 @@ def history(runs_dir: Path) -> list[Past]:
 
 
 def past(folder: Path) -> Past:
-    """Read one run's folder."""
+    """Read one run's folder. One that cannot be read is a run all the same, and says so."""
+    try:
+        return _past(folder)
+    except LabError as error:
+        reason = f"{error.subject}: {error.found}"
+    except (AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    return Past(folder.name, DAMAGED, reason=reason)
+
+
+def _past(folder: Path) -> Past:
     entries = state.read(folder)
     package = find_package(folder)
     told = entries[0] if entries else _from_package(package)
@@ -99,7 +114,7 @@ def past(folder: Path) -> Past:
         run_id=folder.name,
         state=entries[-1]["state"] if entries else UNLOGGED if package else State.CREATED,
         **{key: told.get(key) for key in ("stage", "protocol", "protocol_sha256", "target", "grade")},
-        started_at_ms=told.get("started_at_ms", 0),
+        started_at_ms=int(told.get("started_at_ms", 0)),
         planned=len(told.get("cells", ())),
         package=package.path if package else None,
         result=_result(folder),
@@ -117,4 +132,7 @@ def _from_package(package) -> dict[str, Any]:
 
 def _result(folder: Path) -> dict[str, Any]:
     path = folder / "result.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not all(trial.keys() >= TRIAL_KEYS for trial in result.get("trials", [])):
+        raise ValueError("a trial of result.json lacks a member")
+    return result

@@ -95,6 +95,12 @@ def demand_free(client: Any, table: str, now_ms: int) -> None:
         raise _refusal(held, now_ms)
 
 
+def holder(client: Any, table: str) -> tuple[str, int] | None:
+    """Return the run that took the lease and did not release it, and its end in ms, past or not."""
+    held = _read(client, table)
+    return (held["owner"]["S"], int(held["until_ms"]["N"])) if held else None
+
+
 def _read(client: Any, table: str) -> dict[str, Any]:
     return client.get_item(TableName=table, Key=KEY, ConsistentRead=True).get("Item", {})
 

@@ -59,7 +59,7 @@ def table(result: dict[str, Any]) -> Table:
     title = f"{result['protocol']} on {result['target']} (grade: {result['grade']})"
     shown = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
     for heading in ("", "Scenario", "Variant", "Ledger", "Refunded", "Verdict", "Validity"):
-        shown.add_column(heading, no_wrap=True)
+        shown.add_column(heading, overflow="fold")
     for number, t in enumerate(result["trials"], start=1):
         shown.add_row(
             str(number),

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.disk import sync_folder, whole_lines
-from runner.errors import UsageError
+from runner.errors import LabError, UsageError
 from runner.records import canonical
 
 CRASH_AT = "SUC_CRASH_AT"
@@ -133,5 +133,35 @@ class Crash:
 
 
 def read(run_dir: Path) -> list[dict[str, Any]]:
-    """Return the entries of a run's state log, oldest first; none if it has no log."""
-    return [json.loads(line) for line in whole_lines(run_dir / "state.jsonl").splitlines()]
+    """Return the entries of a run's state log, oldest first; none if it has no log.
+
+    Raises LabError when a finished line is no entry: only other hands than ours make one.
+    """
+    try:
+        entries = [json.loads(line) for line in whole_lines(run_dir / "state.jsonl").splitlines()]
+    except (OSError, ValueError) as error:
+        raise _damaged(run_dir, str(error)) from error
+    if not all(isinstance(entry, dict) and isinstance(entry.get("state"), str) for entry in entries):
+        raise _damaged(run_dir, "a line that names no state")
+    return entries
+
+
+def _damaged(run_dir: Path, found: str) -> LabError:
+    return LabError(
+        f"the state log of run {run_dir.name} cannot be read",
+        expected="one JSON object with a state a line",
+        found=found,
+        next_step=f"restore {run_dir / 'state.jsonl'}; nothing else knows how far the run came",
+    )
+
+
+def lives(run_dir: Path) -> bool:
+    """Whether a process works on the run: it alone holds the lock of the run's folder."""
+    try:
+        with (run_dir / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -66,7 +66,8 @@ class Judged:
 
 def render(protocol: Protocol, runs: list[Past], registration: list[str], judge: Judge) -> str:
     """Return the close-out as Markdown. `registration` are lines about it, from whoever checked it."""
-    own = [run for run in runs if run.protocol == protocol.name]
+    # A run whose folder no longer says its protocol may be this study's: it is not left out.
+    own = [run for run in runs if run.protocol in (protocol.name, None)]
     judged = [_judged(run, judge(run.package)) for run in own if run.package]
     sections = (
         ("", [f"# {protocol.title}", _heading(protocol)]),
@@ -93,10 +94,12 @@ def _heading(protocol: Protocol) -> str:
 def _judged(run: Past, verdict: dict[str, Any]) -> Judged:
     def document(name: str) -> dict[str, Any]:
         path = run.package / name
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        # Bytes that have changed since are no word of the run.
+        whole = verdict["integrity"]["ok"] and path.is_file()
+        return json.loads(path.read_text(encoding="utf-8")) if whole else {}
 
-    environment = document("environment.json")
-    return Judged(run, verdict, document("run.json"), environment["code"], document("cost.json"))
+    code = document("environment.json").get("code", {"commit": None, "dirty": None})
+    return Judged(run, verdict, document("run.json"), code, document("cost.json"))
 
 
 def _result(protocol: Protocol, judged: list[Judged]) -> list[str]:

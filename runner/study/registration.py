@@ -74,11 +74,22 @@ def read(path: Path) -> dict[str, Any]:
     try:
         registration = json.loads(path.read_bytes())
         known = (registration["suc"], registration["version"]) == (FORMAT, VERSION)
+        if known:
+            _demand_members(registration)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _not_one(path, f"{type(error).__name__}: {error}") from error
     if not known:
         raise _not_one(path, f"{registration['suc']} version {registration['version']}")
     return registration
+
+
+def _demand_members(registration: dict[str, Any]) -> None:
+    """Raise KeyError or TypeError, as a missing member does, unless all that is compared later is there."""
+    listed = [(registration["oracle"]["files"], "path"), (registration["assets"], "logical_id")]
+    named = [file[key] + file["sha256"] for files, key in listed for file in files]
+    named += [registration["protocol"][key] for key in ("name", "sha256")]
+    if not all(isinstance(value, str) for value in named) or not isinstance(registration["format"], dict):
+        raise TypeError("a digest or a name that is no text")
 
 
 def newest(protocol_name: str) -> Path | None:

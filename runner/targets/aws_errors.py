@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from botocore import exceptions as botocore
 from botocore.exceptions import BotoCoreError, ClientError
 
-from runner.errors import LabError
+from runner.errors import LabError, UsageError
 
 ACCESS = {
     "403",
@@ -35,11 +35,11 @@ THROTTLED = {
     "TooManyRequestsException",
 }
 
+# What the user has not set, or set wrongly: known before anything is asked of AWS.
+NOT_SET = (botocore.NoCredentialsError, botocore.PartialCredentialsError, botocore.ProfileNotFound)
 NO_CREDENTIALS = (
+    *NOT_SET,
     botocore.CredentialRetrievalError,
-    botocore.NoCredentialsError,
-    botocore.PartialCredentialsError,
-    botocore.ProfileNotFound,
     botocore.SSOError,
     botocore.TokenRetrievalError,
 )
@@ -53,14 +53,15 @@ def explained(error: ClientError | BotoCoreError, doing: str) -> LabError:
         return _refusal(error, doing)
     kind, found = type(error), f"{type(error).__name__}: {error}"
     if issubclass(kind, NO_CREDENTIALS):
-        return LabError(
+        raised = UsageError if issubclass(kind, NOT_SET) else LabError
+        return raised(
             f"no usable AWS credentials while {doing}",
             expected="credentials that resolve: environment, profile, SSO session or role",
             found=found,
             next_step="sign in (`aws sso login`, `aws configure`) or set AWS_PROFILE, or use --target local",
         )
     if issubclass(kind, NO_REGION):
-        return LabError(
+        return UsageError(
             f"no usable AWS region while {doing}",
             expected="the region in which the stack is deployed",
             found=found,

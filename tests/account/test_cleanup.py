@@ -198,7 +198,7 @@ def test_on_aws_nothing_is_deleted_without_yes(on_aws, capsys):
 def test_a_wrong_package_is_refused_before_anything_is_touched(on_aws, capsys, tmp_path):
     account = Account(on_aws)
     assert cli.main(["cleanup", "--target", "aws", "--yes", "--package", str(tmp_path)]) == 64
-    assert "not a published package" in capsys.readouterr().err
+    assert "is no package" in capsys.readouterr().err
     assert account.calls == []
 
 

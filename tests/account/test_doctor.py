@@ -1,20 +1,26 @@
 """The doctor's checks against queued answers: in order, a problem with its next step, or unknown."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from runner import cli
 from runner.commands import doctor as commands_doctor
+from runner.cost import estimate as cost
 from runner.doctor import checks
 from runner.doctor.checks import Check, Patient
 from runner.names import Output
-from runner.protocol import load
+from runner.protocol import Cost, load
+from runner.runs.history import history
+from runner.study.stages import STAGES, stage
 from runner.targets import target
 from runner.targets.accounts import Account
 from tests.account.stubs import IDENTITY, Stubs
+from tests.runner.pasts import REHEARSAL, write_run
 
+STUDY = load("study-1")
 STACK = "SucStudy1"
 TEMPLATE = {"Resources": {"Table": {"Type": "AWS::DynamoDB::Table"}}}
 OUTPUTS = {
@@ -81,8 +87,44 @@ def test_an_account_in_order(patient):
     assert {c.name for c in found} == set(checks.CHECKS)
     assert told(found, "credentials") == [("OK", f"account 123456789012 as {IDENTITY['Arn']}")]
     assert told(found, "region") == [("OK", "us-east-1, AWS's own endpoint")]
-    assert told(found, "cost ceiling") == [("OK", "US$ 5.00 for a run, by the protocol")]
+    assert [health for health, _ in told(found, "cost ceiling")] == ["OK"] * 3
     stubs.all_asked()
+
+
+def cost_checks(patient, **changes) -> list[Check]:
+    stubs, examined = patient
+    healthy(stubs)
+    return [c for c in checks.examine(replace(examined, **changes)) if c.name == "cost ceiling"]
+
+
+def test_each_stage_is_told_with_what_it_may_add_to_what_was_spent(patient, tmp_path):
+    write_run(tmp_path, "r1", "validate")
+    past = replace(history(tmp_path)[0], grade="aws")
+    spent = cost.usd(cost.spent_micro_usd(past))
+    found = cost_checks(patient, protocol=REHEARSAL, runs=[past])
+    for check, name in zip(found, STAGES, strict=True):
+        added = cost.room(REHEARSAL, stage(name, REHEARSAL).cells, [])["may_add_micro_usd"]
+        assert check.health == "OK" and added > 0
+        assert check.found == (
+            f"stage {name} may add {cost.usd(added)} to {spent} estimated so far; "
+            f"the ceiling of the study is {cost.usd(REHEARSAL.cost.ceiling_usd_cents * 10_000)}"
+        )
+
+
+def test_a_stage_that_would_be_refused_over_the_ceiling_is_a_problem(patient):
+    probe, validate = (cost.room(STUDY, stage(n, STUDY).cells, [])["may_add_micro_usd"] for n in STAGES[:2])
+    assert probe < 10_000 * (cents := -(-probe // 10_000)) < validate
+    found = cost_checks(patient, protocol=replace(STUDY, cost=Cost(cents)))
+    assert [str(check.health) for check in found] == ["OK", "PROBLEM", "PROBLEM"]
+    assert "runner cost PACKAGE --billing" in found[1].next_step
+
+
+def test_what_was_spent_is_unknown_when_a_package_on_aws_has_changed(patient, tmp_path):
+    folder = write_run(tmp_path, "r1", "validate")
+    past = replace(history(tmp_path)[0], grade="aws")
+    next(folder.rglob("journal.jsonl")).write_bytes(b"")
+    (check,) = cost_checks(patient, protocol=REHEARSAL, runs=[past])
+    assert check.health == "UNKNOWN" and "its integrity is not whole" in check.found
 
 
 @pytest.mark.parametrize("version", [None, "5"])

@@ -138,7 +138,7 @@ def no_credentials(monkeypatch, tmp_path):
 def test_no_credentials(no_credentials, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     ended, said = run(capsys, tmp_path)
-    assert ended == EXIT_HARNESS
+    assert ended == EXIT_USAGE
     assert "no usable AWS credentials" in said and "--target local" in said
 
 
@@ -146,14 +146,14 @@ def test_half_credentials(no_credentials, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
     ended, said = run(capsys, tmp_path)
-    assert ended == EXIT_HARNESS
+    assert ended == EXIT_USAGE
     assert "no usable AWS credentials" in said
 
 
 def test_a_profile_that_is_not_there(no_credentials, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("AWS_PROFILE", "does-not-exist")
     ended, said = run(capsys, tmp_path)
-    assert ended == EXIT_HARNESS
+    assert ended == EXIT_USAGE
     assert "no usable AWS credentials" in said and "does-not-exist" in said
 
 
@@ -161,7 +161,7 @@ def test_no_region(no_credentials, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     ended, said = run(capsys, tmp_path)
-    assert ended == EXIT_HARNESS
+    assert ended == EXIT_USAGE
     assert "no usable AWS region" in said and "AWS_REGION" in said
 
 
@@ -170,7 +170,7 @@ def test_a_region_that_is_none(no_credentials, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "not a region")
     ended, said = run(capsys, tmp_path)
-    assert ended == EXIT_HARNESS
+    assert ended == EXIT_USAGE
     assert "no usable AWS region" in said
 
 

@@ -87,7 +87,7 @@ def test_no_page_says_asks_or_overflows(browser, shown, name):
 def test_comparison_and_index_are_as_quiet(browser, shown, tmp_path, viewport):
     runs = shown("four").package.parents[1]
     for name, text in (
-        ("comparison", pages.comparison_page([shown("hostile_text").package])),
+        ("comparison", pages.comparison_page([shown("hostile_text").package])[0]),
         ("index", pages.index_page(runs, runs)),
     ):
         file = tmp_path / f"{name}.html"

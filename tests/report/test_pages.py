@@ -279,16 +279,49 @@ def test_what_the_page_tells_a_reader_to_run_works(shown):
 @pytest.mark.slow
 def test_variants_stand_side_by_side_with_the_oracles_eligibility(tmp_path):
     path = packages.only_control().write(tmp_path)
-    text = pages.comparison_page([path])
+    text, reasons = pages.comparison_page([path])
+    assert reasons == []
     assert ask("compare", path)["eligible"] is True
     assert "Eligible." in text
     rows = re.findall(r'data-key="variant">(\w+)<', text)
     assert rows == ["conventional", "durable"]
     alone = packages.package_with(packages.control).write(tmp_path / "alone")
-    text = html.unescape(pages.comparison_page([path, alone]))
+    text, reasons = pages.comparison_page([path, alone])
     assert "Not eligible." in text
-    reasons = ask("compare", path, alone)["reasons"]
-    assert reasons and [reason for reason in reasons if reason not in text] == []
+    assert reasons == ask("compare", path, alone)["reasons"] != []
+    assert [reason for reason in reasons if reason not in html.unescape(text)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (packages.package_with(packages.control), "Every trial here is of the variant conventional"),
+        (packages.no_trials(), "The packages show no trial at all"),
+    ],
+    ids=["one variant", "no trial"],
+)
+def test_a_comparison_of_less_than_two_variants_says_what_it_lacks(tmp_path, capsys, made, said):
+    path = made.write(tmp_path)
+    assert main(["report", "--compare", str(path), "--out", str(tmp_path / "c.html")]) == EXIT_OK
+    assert "not eligible for a comparison; the page says why" in capsys.readouterr().err
+    text = (tmp_path / "c.html").read_text()
+    assert "Nothing to compare." in text and said in text and "The oracle does not allow" not in text
+
+
+@pytest.mark.slow
+def test_one_package_with_both_variants_is_compared_without_a_word(tmp_path, capsys):
+    path = packages.only_control().write(tmp_path)
+    assert main(["report", "--compare", str(path), "--out", str(tmp_path / "c.html")]) == EXIT_OK
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.slow
+def test_a_package_given_twice_is_refused(tmp_path, capsys):
+    path = packages.only_control().write(tmp_path)
+    out = tmp_path / "c.html"
+    assert main(["report", "--compare", str(path), str(path), "--out", str(out)]) == EXIT_USAGE
+    assert "a package was given twice" in capsys.readouterr().err and not out.exists()
 
 
 def test_the_index_lists_every_run_with_its_verdict(tmp_path):
@@ -372,3 +405,12 @@ def test_the_page_lies_beside_the_package_and_never_in_it(tmp_path, capsys):
     assert out == path.with_name(path.name + ".html") and out.is_file()
     assert judge(path)["integrity"]["ok"] is True
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
+@pytest.mark.slow
+def test_a_package_of_another_version_is_not_said_to_have_changed(tmp_path):
+    path = packages.no_trials().write(tmp_path / "in")
+    files = {f.relative_to(path).as_posix(): f.read_bytes() for f in path.rglob("*") if f.is_file()}
+    files["index.json"] = files["index.json"].replace(b'"version":1', b'"version":2')
+    text = html.unescape(pages.report_page(write(files, tmp_path / "out")))
+    assert "a package in a format that the oracle knows" in text and "those that were frozen" not in text

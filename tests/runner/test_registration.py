@@ -208,3 +208,23 @@ def test_a_failed_time_stamp_leaves_no_registration(command, tsa, tmp_path, caps
     )
     assert command(*asked) == 70
     assert list((tmp_path / "preregistrations").iterdir()) == []
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_an_interrupted_time_stamp_leaves_no_registration(command, tsa, tmp_path, monkeypatch, raised):
+    def stamp(*_):
+        raise raised
+
+    monkeypatch.setattr(timestamp, "stamp", stamp)
+    assert command("--timestamp", tsa.url, "--tsa-root", str(tsa.root)) == 70
+    assert list((tmp_path / "preregistrations").iterdir()) == []
+
+
+@pytest.mark.parametrize("member", ["protocol", "oracle", "format", "assets"])
+def test_a_registration_that_lacks_a_member_is_none(tmp_path, capsys, member):
+    said = registration.contents(protocols.load("study-1"), [], 1)
+    said.pop(member)
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(said))
+    assert main(["preregister", "verify", "--no-assets", str(path)]) == 64
+    assert "is no registration" in capsys.readouterr().err

@@ -139,3 +139,43 @@ def test_what_audits_leave_beside_the_runs_is_no_run(tmp_path):
     (tmp_path / "addenda" / ("0" * 64)).mkdir(parents=True)
     (tmp_path / "addenda" / ("0" * 64) / "index.json").write_bytes(b"{}\n")
     assert history(tmp_path) == []
+
+
+DAMAGE = {
+    "a log that is no JSON": lambda run: (run / "state.jsonl").write_text("hello\n"),
+    "a log without states": lambda run: (run / "state.jsonl").write_text('{"x": 1}\n'),
+    "a log that is a folder": lambda run: ((run / "state.jsonl").unlink(), (run / "state.jsonl").mkdir()),
+    "a torn result": lambda run: (run / "result.json").write_text("{"),
+    "a result of something else": lambda run: (run / "result.json").write_text('{"trials": [{}]}'),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_a_damaged_run_is_listed_and_stops_no_command(tmp_path, monkeypatch, capsys, case):
+    monkeypatch.setenv("SUC_RUNS_DIR", str(tmp_path))
+    write_run(tmp_path, "r1", "probe", package("probe", stories=()))
+    DAMAGE[case](write_run(tmp_path, "r2", "validate", package("validate")))
+    assert main(["runs", "--json"]) == 0
+    told = {run["run_id"]: run for run in json.loads(capsys.readouterr().out)}
+    assert told["r1"]["excluded"] is None
+    assert told["r2"]["state"] == "damaged" and "its folder is damaged" in told["r2"]["excluded"]
+    (grounds,) = {standing_on("validate", REHEARSAL, "local", history(tmp_path), judge_folder)}
+    assert grounds == told["r1"]["package"]
+    assert main(["resume"]) == 64
+    assert main(["closeout", "--protocol", "study-1-rehearsal"]) == 0
+    assert "| r2 | ? | ? |" in capsys.readouterr().out
+
+
+def test_a_damaged_run_cannot_be_resumed_and_the_refusal_names_its_log(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SUC_RUNS_DIR", str(tmp_path))
+    DAMAGE["a log that is no JSON"](write_run(tmp_path, "r1"))
+    assert main(["resume", "r1"]) == 70
+    told = capsys.readouterr().err
+    assert "the state log of run r1 cannot be read" in told and "fault of the lab" not in told
+
+
+def test_a_package_that_was_changed_does_not_stop_the_close_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SUC_RUNS_DIR", str(tmp_path))
+    next(write_run(tmp_path, "r1", "validate").glob("*/environment.json")).write_text("{")
+    assert main(["closeout", "--protocol", "study-1-rehearsal"]) == 0
+    assert "Judged otherwise now than when it was frozen" in capsys.readouterr().out

@@ -283,3 +283,9 @@ class _Screen:
         while text not in self.text:
             assert time.monotonic() < limit, f"expected {text!r} on the terminal, found {self.text[-2000:]!r}"
             time.sleep(0.02)
+
+
+@pytest.mark.parametrize("row", ["[]", '{"t": {"party": 1}}', '{"t": {}}', '{"t": 1}'])
+def test_a_picture_by_other_hands_is_none(tmp_path, row):
+    (tmp_path / live.NAME).write_text(f'{{"format": "suc-live", "version": 1, "trials": {row}}}')
+    assert live.load(tmp_path) is None
