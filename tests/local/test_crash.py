@@ -20,7 +20,7 @@ from tests.local.stackkit import assembly
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform != "linux", reason="walks /proc"),
 ]
 
@@ -115,8 +115,8 @@ def test_sigkill_of_the_owner_in_the_middle_of_a_busy_call_leaves_nothing(own_st
     family = descendants(told["guard"])
     owner.kill()
     owner.wait()
-    assert eventually(lambda: not Path(told["home"]).exists(), 5)
-    assert eventually(lambda: alive(family) == [], 5)
+    assert eventually(lambda: not Path(told["home"]).exists())
+    assert eventually(lambda: alive(family) == [])
     assert processes_of(told["home"]) == []
 
 

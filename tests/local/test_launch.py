@@ -60,7 +60,7 @@ def test_the_sweep_kills_a_worker_that_its_dead_guard_left(temporary):
     )
     assert eventually(lambda: launch._processes_of(dead) == [worker.pid])
     launch.sweep()
-    assert worker.wait(5) == -9
+    assert worker.wait(60) == -9
     assert alive([worker.pid]) == []
 
 
