@@ -10,7 +10,7 @@ from runner.clock import SystemClock
 from runner.doctor import ground
 from tests.account.conftest import REHEARSAL
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def left(cloud, stack: str) -> list[str]:
