@@ -12,7 +12,7 @@ import pytest
 from runner import protocol as protocols
 from tests.e2e.lab import PROJECT, REHEARSAL, events, first, package_of, records
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 P = protocols.load(REHEARSAL)
 
