@@ -7,7 +7,8 @@ from runner.names import DURABLE_ALIAS
 
 CODE = Path(__file__).with_name("ground_handlers.py")
 FUNCTION_TIMEOUT_S = 4
-VISIBILITY_S = 2
+# Longer than two receives take, also on a machine that is busy with something else.
+VISIBILITY_S = 4
 # The mapping wants at least the function's timeout; a failed delivery comes again after it.
 DURABLE_VISIBILITY_S = 6
 EXECUTION_TIMEOUT_S = 30

@@ -8,13 +8,19 @@ from botocore.config import Config
 
 from runner.local.ministack import REGION, ROOT
 
+# A repeat would be a second invocation, or a second message.
+ONCE = ("lambda", "sqs")
 # The queues deny aws:SecureTransport=false, and MiniStack takes the answer from this header, as
 # behind a load balancer. Loopback needs no TLS, so whatever passes counts as secure transport.
 SECURE_TRANSPORT = {"X-Forwarded-Proto": "https"}
 
 
 def make_client(endpoint: str, service: str, *, credentials: dict | None = None, read_timeout_s: int = 60):
-    """Return a client that sends each request exactly once (CASES D13) as root or `credentials`."""
+    """Return a client as root or with `credentials`.
+
+    Each Lambda and SQS request goes out exactly once (CASES D13); the others are idempotent and may be
+    repeated, as on AWS: MiniStack answers 500 when two of its threads meet in one of its tables.
+    """
     nowhere = (None, None, os.devnull, None)
     # A profile or config file of the user must neither redirect nor break the local cloud.
     core = botocore.session.Session(
@@ -31,7 +37,7 @@ def make_client(endpoint: str, service: str, *, credentials: dict | None = None,
         config=Config(
             connect_timeout=5,
             read_timeout=read_timeout_s,
-            retries={"mode": "standard", "total_max_attempts": 1},
+            retries={"mode": "standard", "total_max_attempts": 1 if service in ONCE else 4},
             max_pool_connections=64,
             proxies={},
             s3={"addressing_style": "path"},

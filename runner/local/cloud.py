@@ -25,7 +25,7 @@ class Cloud:
         self._lock = threading.Lock()
 
     def client(self, service: str, *, read_timeout_s: int = 60):
-        """Return a boto3 client of root; every request goes out once. Clients are shared."""
+        """Return a boto3 client of root, shared; see `clients.make_client`."""
         with self._lock:
             key = (service, read_timeout_s)
             if key not in self._clients:

@@ -9,14 +9,18 @@ from urllib.parse import quote
 
 import aiohttp
 from aws_durable_execution_sdk_python_testing.runner import WebRunner, WebRunnerConfig
-from aws_durable_execution_sdk_python_testing.web.server import WebServiceConfig
+from aws_durable_execution_sdk_python_testing.web.server import WebServer, WebServiceConfig
 from yarl import URL
 
 from runner.local.ministack import ACCOUNT, REGION
 
+LOG = logging.getLogger(__name__)
 # An unknown status is not terminal (CASES D09).
 TERMINAL = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "STOPPED"})
 POLL_S = (0.02, 0.2)
+# It takes a new connection for every request, and the library queues 5 of them. Whoever finds the queue
+# full is not refused but tries again after 1, 3, 7 ... seconds: a request that hangs for no visible reason.
+CONNECTION_QUEUE = 512
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class DurableService:
 
     def __init__(self, port: int, handlers_url: str):
         self.url = f"http://127.0.0.1:{port}"
+        WebServer.request_queue_size = CONNECTION_QUEUE
         self._runner = WebRunner(
             WebRunnerConfig(
                 web_service=WebServiceConfig("127.0.0.1", port, log_level=logging.WARNING),
@@ -70,12 +75,20 @@ class DurableService:
             return (await answer.json())["ExecutionArn"]
 
     async def wait(self, http: aiohttp.ClientSession, arn: str) -> dict:
-        """Return the execution once it is terminal. Its own timeout bounds the wait."""
+        """Return the execution once it is terminal. Its own timeout bounds the wait.
+
+        A look that fails is made again: given up, a delivery would come a second time.
+        """
         pause, longest = POLL_S
         url = f"{self.url}/2025-12-01/durable-executions/{quote(arn, safe='')}"
         while True:
-            async with http.get(URL(url, encoded=True)) as answer:
-                execution = await answer.json() if answer.status == 200 else {}
+            execution: dict = {}
+            try:
+                async with http.get(URL(url, encoded=True)) as answer:
+                    if answer.status == 200:
+                        execution = await answer.json()
+            except aiohttp.ClientError as error:
+                LOG.warning("execution %s could not be looked at: %s", arn, error)
             if execution.get("Status") in TERMINAL:
                 return execution
             await asyncio.sleep(pause)

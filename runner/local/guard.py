@@ -86,7 +86,7 @@ def reap() -> None:
             pass
 
 
-def kill_all(child: subprocess.Popen, limit_s: float = 5.0) -> None:
+def kill_all(child: subprocess.Popen, limit_s: float = 30.0) -> None:
     """SIGKILL the whole tree. Grandchildren come to us as their parents die, so we repeat."""
     end = time.monotonic() + limit_s
     with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -21,8 +21,9 @@ from runner.local import guard, ministack
 from runner.places import PROJECT_ROOT, state_dir
 
 HOME_PREFIX = "suc-cloud-"
-START_LIMIT_S = 90
-STOP_LIMIT_S = 15
+# Generous: they end a hang, and no healthy machine comes near them.
+START_LIMIT_S = 150
+STOP_LIMIT_S = 60
 KEPT_LOGS = 5
 LOG_TAIL_LINES = 15
 # Every cold start unpacks a layer of some 600 files: about 1 s on a disk, 0.2 s in memory.

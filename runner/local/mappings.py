@@ -10,19 +10,22 @@ The poller must not take a message first, so nothing is sent between a stack cha
     gateway     hold sends -> forward -> settle() -> release sends -> forward
     MiniStack                 mapping enabled, disabled here         queue empty until now
 
-Clients go on seeing such a mapping as enabled, and can disable and enable it, as on AWS. A change of a
-mapping waits like a send: it must reach the one who serves the queue.
+Clients go on seeing such a mapping as enabled, and can disable and enable it, as on AWS: it is Disabling
+until no receive is under way that could still begin an execution. A change of a mapping waits like a send:
+it must reach the one who serves the queue.
 """
 
 import asyncio
 import json
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import aiohttp
+from botocore.exceptions import BotoCoreError, ClientError
 
 from runner.local.clients import make_client
 from runner.local.durable import DurableFunction, DurableService
@@ -31,8 +34,9 @@ from runner.local.ministack import REGION
 LOG = logging.getLogger(__name__)
 LONG_POLL_S = 2
 # A custom resource may itself send while its stack is in progress: never hold it for ever.
-HOLD_LIMIT_S = 20
+HOLD_LIMIT_S = 45
 TAKEOVER_ATTEMPTS = 5
+DELETE_ATTEMPTS = 5
 STANDARD_QUEUE_SLOTS = 5
 
 
@@ -71,7 +75,9 @@ class DurableMappings:
         self._settled.set()
         self._reconciling = asyncio.Lock()
         self._background: set[asyncio.Task] = set()
-        self._adopted: set[str] = set()
+        self._adopted: dict[str, Mapping] = {}
+        # By mapping, the receives under way, until what they received is an execution.
+        self._receiving: Counter[str] = Counter()
         self.functions: dict[str, DurableFunction] = {}
 
     def _client(self, service: str):
@@ -123,12 +129,13 @@ class DurableMappings:
         """Serve exactly the mappings that exist now; return whether a stack is still changing."""
         async with self._reconciling:
             busy, self.functions = await self._in_thread(self._read_functions)
-            wanted = set(await self._in_thread(lambda: list(self._take_over())))
-            self._adopted = {mapping.uuid for mapping in wanted}
-            self._serve_exactly({m for m in wanted if m.uuid not in self._paused})
+            taken = await self._in_thread(lambda: list(self._take_over()))
+            self._adopted = {mapping.uuid: mapping for mapping in taken}
+            self._serve_what_is_wanted()
             return busy
 
-    def _serve_exactly(self, wanted: set[Mapping]) -> None:
+    def _serve_what_is_wanted(self) -> None:
+        wanted = {mapping for uuid, mapping in self._adopted.items() if uuid not in self._paused}
         for mapping in self._serving.keys() - wanted:
             # A delivery under way ends in peace: cut off, its message would come a second time.
             self._serving.pop(mapping).set()
@@ -184,11 +191,13 @@ class DurableMappings:
                 name, _, qualifier = found["FunctionArn"].split(":function:")[1].partition(":")
                 if name not in self.functions or ":sqs:" not in found["EventSourceArn"]:
                     continue
+                known = found["UUID"] in self._ever_adopted
+                # Before the call: it may have disabled the mapping although its answer is lost.
+                self._ever_adopted.add(found["UUID"])
                 if found["State"] != "Disabled":
                     lambda_.update_event_source_mapping(UUID=found["UUID"], Enabled=False)
-                elif found["UUID"] not in self._ever_adopted:
+                elif not known:
                     self._paused.add(found["UUID"])
-                self._ever_adopted.add(found["UUID"])
                 yield Mapping(found["UUID"], found["EventSourceArn"], self.functions[name], qualifier)
 
     # -- what clients see and ask ----------------------------------------------------------------
@@ -201,12 +210,14 @@ class DurableMappings:
         """Return an API description with the state that AWS would show."""
         if not self.adopts(mapping.get("UUID", "")):
             return mapping
-        return {**mapping, "State": "Disabled" if mapping["UUID"] in self._paused else "Enabled"}
+        if mapping["UUID"] not in self._paused:
+            return {**mapping, "State": "Enabled"}
+        return {**mapping, "State": "Disabling" if self._receiving[mapping["UUID"]] else "Disabled"}
 
     async def enable(self, uuid: str, enabled: bool) -> dict:
         """Stop or resume a mapping; return its description."""
         (self._paused.discard if enabled else self._paused.add)(uuid)
-        await self.reconcile()
+        self._serve_what_is_wanted()
         described = await self._aws("lambda", "get_event_source_mapping", UUID=uuid)
         described.pop("ResponseMetadata")
         return self.present({**described, "LastModified": described["LastModified"].timestamp()})
@@ -221,32 +232,50 @@ class DurableMappings:
                 if queue_url is None:
                     name = mapping.queue_arn.rsplit(":", 1)[1]
                     queue_url = (await self._aws("sqs", "get_queue_url", QueueName=name))["QueueUrl"]
-                await self._deliver_next(mapping, queue_url)
+                    continue
+                for message, arn in await self._begin_next(mapping, queue_url):
+                    await self._end(message, arn, queue_url)
             except Exception:
                 # The message, if one was received, comes back after its visibility timeout.
                 LOG.exception("delivery from %s failed", mapping.queue_arn)
                 await asyncio.sleep(1)
 
-    async def _deliver_next(self, mapping: Mapping, queue_url: str) -> None:
-        received = await self._aws(
-            "sqs",
-            "receive_message",
-            QueueUrl=queue_url,
-            MaxNumberOfMessages=1,
-            WaitTimeSeconds=LONG_POLL_S,
-            MessageSystemAttributeNames=["All"],
-            MessageAttributeNames=["All"],
-        )
-        for message in received.get("Messages", []):
-            version = await self.version_of(mapping.function.name, mapping.qualifier)
-            event = json.dumps({"Records": [sqs_record(message, mapping.queue_arn)]})
-            arn = await self._durable.start_execution(self._http, mapping.function, version, event)
-            status = (await self._durable.wait(self._http, arn))["Status"]
-            LOG.info("message %s: execution %s %s", message["MessageId"], arn, status)
-            if status == "SUCCEEDED":
-                await self._aws(
-                    "sqs", "delete_message", QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"]
-                )
+    async def _begin_next(self, mapping: Mapping, queue_url: str) -> list[tuple[dict, str]]:
+        """Receive one message, if there is one, and start its execution; return both."""
+        self._receiving[mapping.uuid] += 1
+        try:
+            received = await self._aws(
+                "sqs",
+                "receive_message",
+                QueueUrl=queue_url,
+                MaxNumberOfMessages=1,
+                WaitTimeSeconds=LONG_POLL_S,
+                MessageSystemAttributeNames=["All"],
+                MessageAttributeNames=["All"],
+            )
+            begun = []
+            for message in received.get("Messages", []):
+                version = await self.version_of(mapping.function.name, mapping.qualifier)
+                event = json.dumps({"Records": [sqs_record(message, mapping.queue_arn)]})
+                arn = await self._durable.start_execution(self._http, mapping.function, version, event)
+                begun.append((message, arn))
+            return begun
+        finally:
+            self._receiving[mapping.uuid] -= 1
+
+    async def _end(self, message: dict, arn: str, queue_url: str) -> None:
+        """Wait for the execution and delete its message if it succeeded."""
+        status = (await self._durable.wait(self._http, arn))["Status"]
+        LOG.info("message %s: execution %s %s", message["MessageId"], arn, status)
+        for attempt in range(1, DELETE_ATTEMPTS + 1) if status == "SUCCEEDED" else ():
+            try:
+                handle = message["ReceiptHandle"]
+                await self._aws("sqs", "delete_message", QueueUrl=queue_url, ReceiptHandle=handle)
+                return
+            except (BotoCoreError, ClientError):
+                # Not deleted, the message comes again and a second execution begins.
+                LOG.exception("message %s was not deleted, attempt %s", message["MessageId"], attempt)
+                await asyncio.sleep(0.1 * attempt)
 
     async def version_of(self, function: str, qualifier: str) -> str:
         """Resolve an alias to the version it points to; a version or $LATEST is itself."""

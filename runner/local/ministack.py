@@ -68,9 +68,12 @@ def _tool_python(uv: list[str], *, offline: bool) -> subprocess.CompletedProcess
         return subprocess.CompletedProcess(command, 1, "", f"no answer within {FETCH_LIMIT_S} s")
 
 
-def command(python: str, port: int) -> list[str]:
-    """Return what `ministack -d` runs, but in the foreground, in one process, on loopback only."""
-    bind = ["--bind", f"127.0.0.1:{port}", "--workers", "0", "--keep-alive", "75"]
+def command(python: str, listener_fd: int) -> list[str]:
+    """Return what `ministack -d` runs, but in the foreground, in one process, on a socket that listens.
+
+    An idle connection is kept for an hour: one that closes just as it is used again fails a request.
+    """
+    bind = ["--bind", f"fd://{listener_fd}", "--workers", "0", "--keep-alive", "3600"]
     return [python, "-m", "hypercorn", "ministack.app:app", *bind, "--log-level", "WARNING"]
 
 

@@ -21,7 +21,8 @@ from runner.local import ministack
 from runner.local.ministack import ACCOUNT, ROOT
 
 LOG = logging.getLogger(__name__)
-READY_LIMIT_S = 60
+READY_LIMIT_S = 120
+BACKLOG = 512
 # Below the ports that Linux and macOS hand to outgoing connections: one of those could take a port
 # between our choosing it and the engine's binding it.
 PORTS = range(20000, 32000)
@@ -31,8 +32,8 @@ class EngineEnded(Exception):
     """An engine ended by itself; the message says which and how."""
 
 
-def free_port(taken: tuple[int, ...] = ()) -> int:
-    """Return a port on 127.0.0.1 on which nothing listens."""
+def free_port() -> int:
+    """Return a port on 127.0.0.1 on which nothing listens, for whom cannot be handed a socket."""
     for port in random.sample(PORTS, 200):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -40,8 +41,7 @@ def free_port(taken: tuple[int, ...] = ()) -> int:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        if port not in taken:
-            return port
+        return port
     raise OSError("no free port on 127.0.0.1")
 
 
@@ -52,12 +52,26 @@ def die_with_plane(plane_pid: int) -> None:
         os._exit(1)
 
 
-def start_ministack(args: argparse.Namespace, port: int, gateway_port: int) -> subprocess.Popen:
-    """Start MiniStack first: it boots while we import the rest."""
+def listening() -> socket.socket:
+    """Return a socket that listens on 127.0.0.1. Nobody can take its port from here on."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(BACKLOG)
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL at which a listening socket is reached."""
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def start_ministack(args: argparse.Namespace, listener: socket.socket, gateway_port: int) -> subprocess.Popen:
+    """Start MiniStack first, on a socket of ours: it boots while we import the rest."""
     plane_pid = os.getpid()
     with (args.logs / "ministack.log").open("ab") as log:
         return subprocess.Popen(
-            ministack.command(args.ministack_python, port),
+            ministack.command(args.ministack_python, listener.fileno()),
+            pass_fds=(listener.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -77,7 +91,7 @@ async def serve(listener: socket.socket, engine: subprocess.Popen, ministack_url
     from runner.local.gateway import Gateway
     from runner.local.mappings import DurableMappings
 
-    durable = DurableService(free_port((int(ministack_url.rsplit(":", 1)[1]),)), ministack_url)
+    durable = DurableService(free_port(), ministack_url)
     durable.start()
     # Neither a client's nor our own timeout may cut a long Invoke: the caller's deadline is the study.
     connector = aiohttp.TCPConnector(limit=0)
@@ -87,7 +101,7 @@ async def serve(listener: socket.socket, engine: subprocess.Popen, ministack_url
         mappings = DurableMappings(ministack_url, durable, http)
         runner = web.AppRunner(Gateway(ministack_url, durable, mappings, http).app(), access_log=None)
         await runner.setup()
-        await web.SockSite(runner, listener, backlog=512).start()
+        await web.SockSite(runner, listener, backlog=BACKLOG).start()
         await ready(http, engine, gateway)
         report({"endpoint": gateway, "home": os.environ["TMPDIR"]})
         while engine.poll() is None:
@@ -129,18 +143,14 @@ def main(argv: list[str]) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("runner").setLevel(logging.INFO)
 
-    port = free_port()
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", free_port((port,))))
-        gateway_port = listener.getsockname()[1]
-        engine = start_ministack(args, port, gateway_port)
+    with listening() as listener:
+        with listening() as inner:
+            # Ours is closed once MiniStack has its own: nobody may wait at the door of a dead engine.
+            ministack_url, engine = url_of(inner), start_ministack(args, inner, listener.getsockname()[1])
         # The durable service invokes handlers through a client of the default credential chain.
         os.environ.update(AWS_ACCESS_KEY_ID=ACCOUNT, AWS_SECRET_ACCESS_KEY=ROOT["aws_secret_access_key"])
         try:
-            asyncio.run(
-                serve(listener, engine, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{gateway_port}")
-            )
+            asyncio.run(serve(listener, engine, ministack_url, url_of(listener)))
         except (EngineEnded, TimeoutError) as error:
             LOG.error("%s", error)
             report({"error": str(error) or f"not healthy within {READY_LIMIT_S} s"})

@@ -11,7 +11,7 @@ from runner.doctor import ground
 from runner.targets import accounts
 from tests.account.conftest import REHEARSAL
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def left(cloud, stack: str) -> list[str]:

@@ -9,7 +9,7 @@ from runner.names import Output
 from tests.account import planted
 from tests.account.permissions import on_template, problems, rehearse
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

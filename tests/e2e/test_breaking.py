@@ -23,9 +23,9 @@ from runner.runs.result import document, exit_code
 from runner.runs.run import Run
 from runner.targets.assembly import synthesise
 from runner.targets.target import lab_from_stack
-from tests.e2e.lab import PROJECT, REHEARSAL, events, package_of
+from tests.e2e.lab import PROJECT, REHEARSAL, RUN_LIMIT_S, events, package_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 P = protocols.load(REHEARSAL)
 
@@ -161,7 +161,7 @@ def test_sigkill_in_the_middle_of_a_trial_leaves_no_process_and_no_folder(lab, t
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stderr.close()
-    until = time.monotonic() + 30
+    until = time.monotonic() + RUN_LIMIT_S
     while time.monotonic() < until and (_mentioning(tmp_path) or list(tmp_path.iterdir())):
         time.sleep(0.1)
     assert _mentioning(tmp_path) == []

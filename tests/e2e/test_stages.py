@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.lab import REHEARSAL, package_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ON = ("--protocol", REHEARSAL, "--target", "local")
 

@@ -23,9 +23,9 @@ from runner.names import COMMIT_THEN_TIMEOUT, CONTROL, CONVENTIONAL, DURABLE, Ou
 from runner.runs import state
 from runner.runs.state import CRASH_AT, State
 from runner.targets.assembly import synthesise
-from tests.e2e.lab import PROJECT, REHEARSAL, CommandLine, events
+from tests.e2e.lab import PROJECT, REHEARSAL, RUN_LIMIT_S, CommandLine, events
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 SIGKILLED = -signal.SIGKILL
 
@@ -144,7 +144,7 @@ def kill_at(lab, point) -> Path:
     """Run until the point, be killed there, and return the run's folder."""
     before = runs_of(lab)
     process = start(lab, point.scenario, point.variant, **{CRASH_AT: point.at})
-    _, told = process.communicate(timeout=120)
+    _, told = process.communicate(timeout=RUN_LIMIT_S)
     assert process.returncode == SIGKILLED, told
     (folder,) = runs_of(lab) - before
     return folder
@@ -244,7 +244,7 @@ def test_ctrl_c_ends_the_trial_as_interrupted_and_freezes_it(home):
             break
     process.send_signal(signal.SIGINT)
     told = process.stderr.read()
-    assert process.wait(60) == 2, told
+    assert process.wait(RUN_LIMIT_S) == 2, told
     (folder,) = runs_of(home) - before
     assert [entry["state"] for entry in state.read(folder)][-1] == State.ENDED
     (name,) = published(folder)
@@ -260,7 +260,7 @@ def wait_until_queues_are_at_rest(lab):
     cloud = Cloud(launch.Running(**json.loads((lab.home / "state" / "cloud.json").read_text())))
     stack = cloud.client("cloudformation").describe_stacks(StackName=stack_name(REHEARSAL))["Stacks"][0]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-    until = time.monotonic() + 60
+    until = time.monotonic() + RUN_LIMIT_S
     while time.monotonic() < until:
         found = cloud.client("sqs").get_queue_attributes(
             QueueUrl=outputs[Output.CONVENTIONAL_QUEUE_URL], AttributeNames=["All"]
@@ -279,7 +279,7 @@ def test_a_second_runner_on_one_stack_is_refused_until_the_first_has_ended(home)
     second = home.call("runner", "run", "--protocol", REHEARSAL, "--target", "local", "--scenario", CONTROL)
     assert second.returncode == 64
     assert "another run holds this stack" in second.stderr and "Traceback" not in second.stderr
-    first.communicate(timeout=120)
+    first.communicate(timeout=RUN_LIMIT_S)
     assert first.returncode == 0
     third = home.call(
         *("runner", "run", "--protocol", REHEARSAL, "--target", "local"),
@@ -296,7 +296,7 @@ def test_a_run_that_still_lives_is_not_resumed(home):
             break
     (folder,) = runs_of(home) - before
     done = home.call("runner", "resume", folder.name)
-    process.communicate(timeout=120)
+    process.communicate(timeout=RUN_LIMIT_S)
     assert done.returncode == 64 and "still running" in done.stderr
     assert process.returncode == 0
 
@@ -308,7 +308,7 @@ def test_a_run_whose_stack_is_gone_is_closed_and_the_stack_can_be_deleted_after_
     client = cloud.client("cloudformation")
     client.delete_stack(StackName=stack_name(REHEARSAL))
     client.get_waiter("stack_delete_complete").wait(
-        StackName=stack_name(REHEARSAL), WaiterConfig={"Delay": 1, "MaxAttempts": 60}
+        StackName=stack_name(REHEARSAL), WaiterConfig={"Delay": 1, "MaxAttempts": RUN_LIMIT_S}
     )
     done = home.call("runner", "resume", folder.name)
     assert done.returncode == 2

@@ -42,8 +42,8 @@ def alive(pids: list[int]) -> list[int]:
     return [pid for pid, state in states.items() if state != "Z"]
 
 
-def eventually(condition, limit_s: float = 10.0) -> bool:
-    """Return whether the condition becomes true within the limit."""
+def eventually(condition, limit_s: float = 60.0) -> bool:
+    """Return whether the condition becomes true within the limit, which only a failing test waits for."""
     end = time.monotonic() + limit_s
     while time.monotonic() < end:
         if condition():

@@ -53,7 +53,11 @@ TRUST = {
 }
 
 
-def assembly(folder: Path, stack: str, *, comment: str = "") -> Path:
+# Longer than any execution takes, cold start on a slow machine included, or a second one would begin.
+PATIENT_S = 120
+
+
+def assembly(folder: Path, stack: str, *, comment: str = "", visibility_s: int = PATIENT_S) -> Path:
     """Write a CDK-like assembly of one stack: template, assets manifest, two code assets and a layer."""
     files = {}
     assets = {
@@ -63,7 +67,7 @@ def assembly(folder: Path, stack: str, *, comment: str = "") -> Path:
         "layer": {f"python/lib/{PYTHON}/site-packages/deps.pth": f"{_site_packages()}\n"},
     }
     keys = {name: _asset(folder, name, content, files) for name, content in assets.items()}
-    template = _template(stack, keys)
+    template = _template(stack, keys, visibility_s)
     (folder / f"{stack}.template.json").write_text(json.dumps(template))
     (folder / f"{stack}.assets.json").write_text(json.dumps({"files": files}))
     return folder
@@ -91,10 +95,10 @@ def _code(key: str) -> dict:
     return {"S3Bucket": {"Fn::Sub": BUCKET}, "S3Key": key}
 
 
-def _template(stack: str, keys: dict[str, str]) -> dict:
+def _template(stack: str, keys: dict[str, str], visibility_s: int) -> dict:
     function = {"Runtime": "python3.13", "Handler": "handler_module.handler", "Layers": [{"Ref": "Layer"}]}
     version = f"Version{keys['durable'][:8]}"
-    queue = {"FifoQueue": True, "VisibilityTimeout": 6}
+    queue = {"FifoQueue": True, "VisibilityTimeout": visibility_s}
     return {
         "Resources": {
             "Role": {
@@ -140,11 +144,11 @@ def _template(stack: str, keys: dict[str, str]) -> dict:
                 "Type": "AWS::Lambda::Function",
                 "Properties": {
                     **function,
-                    "Timeout": 10,
+                    "Timeout": 60,
                     "FunctionName": f"{stack}-durable",
                     "Role": {"Fn::GetAtt": ["Role", "Arn"]},
                     "Code": _code(keys["durable"]),
-                    "DurableConfig": {"ExecutionTimeout": 5, "RetentionPeriodInDays": 7},
+                    "DurableConfig": {"ExecutionTimeout": 100, "RetentionPeriodInDays": 7},
                 },
             },
             version: {"Type": "AWS::Lambda::Version", "Properties": {"FunctionName": {"Ref": "Durable"}}},

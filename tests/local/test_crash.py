@@ -20,7 +20,7 @@ from tests.local.stackkit import assembly
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform != "linux", reason="walks /proc"),
 ]
 
@@ -96,8 +96,9 @@ def test_up_second_up_status_down_leave_nothing(own_state):
     family = descendants(told["guard_pid"])
     assert len(family) >= 4
     assert local("down").returncode == 0
+    # The folder goes first; the guard that removed it ends a moment later.
+    assert eventually(lambda: alive(family) == [])
     assert processes_of(told["home"]) == []
-    assert alive(family) == []
     assert not Path(told["home"]).exists()
     assert not (own_state / "suc" / "cloud.json").exists()
     second = local("down")
@@ -115,8 +116,8 @@ def test_sigkill_of_the_owner_in_the_middle_of_a_busy_call_leaves_nothing(own_st
     family = descendants(told["guard"])
     owner.kill()
     owner.wait()
-    assert eventually(lambda: not Path(told["home"]).exists(), 5)
-    assert eventually(lambda: alive(family) == [], 5)
+    assert eventually(lambda: not Path(told["home"]).exists())
+    assert eventually(lambda: alive(family) == [])
     assert processes_of(told["home"]) == []
 
 

@@ -10,6 +10,7 @@ import pytest
 from runner import cli
 from runner.errors import LabError
 from runner.local import guard, launch, ministack
+from runner.local.clients import make_client
 from tests.local.processes import alive, eventually
 
 
@@ -61,7 +62,7 @@ def test_the_sweep_kills_a_worker_that_its_dead_guard_left(temporary):
     )
     assert eventually(lambda: launch._processes_of(dead) == [worker.pid])
     launch.sweep()
-    assert worker.wait(5) == -9
+    assert worker.wait(60) == -9
     assert alive([worker.pid]) == []
 
 
@@ -154,3 +155,11 @@ def test_the_engines_see_no_aws_setting_of_the_user(monkeypatch):
         "AWS_EC2_METADATA_DISABLED": "true"
     }
     assert kept["PATH"] == launch.os.environ["PATH"]
+
+
+@pytest.mark.parametrize("service", ["lambda", "sqs", "dynamodb", "cloudformation", "s3"])
+def test_d13_only_what_is_idempotent_is_repeated_on_the_local_cloud_too(service, monkeypatch):
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "7")
+    config = make_client("http://127.0.0.1:1", service).meta.config
+    once = service in ("lambda", "sqs")
+    assert config.retries == {"mode": "standard", "total_max_attempts": 1 if once else 4}
