@@ -26,6 +26,10 @@ def stack_name(protocol_name: str) -> str:
     return "Suc" + "".join(word.capitalize() for word in protocol_name.split("-"))
 
 
+# The stage of a run that belongs to no stage of a study.
+RUN = "run"
+
+
 class Output:
     """Keys of the stack's outputs: all that the runner needs to find its way."""
 

@@ -13,13 +13,13 @@ from rich.console import Console
 from runner import protocol as protocols
 from runner.clock import SystemClock
 from runner.live.progress import Progress
-from runner.names import SCENARIOS, TARGETS, VARIANTS
+from runner.names import RUN, SCENARIOS, TARGETS, VARIANTS
 from runner.places import demand_runs_dir
 from runner.protocol import Cell, Protocol
 from runner.runs import result as results
 from runner.runs.floor import protocol_floor_s
 from runner.runs.freeze import Package
-from runner.runs.run import RUN, Run, Timed
+from runner.runs.run import Run, Timed
 from runner.targets import labs
 from runner.targets.target import Lab, choose
 

@@ -8,16 +8,14 @@ import hashlib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runner.cost.usage import Usage, bound, counted
 from runner.errors import UsageError
 from runner.packages import read
 from runner.places import PROJECT_ROOT
 from runner.protocol import Cell, Protocol, parse
-
-if TYPE_CHECKING:
-    from runner.runs.history import Past
+from runner.runs.history import Past
 
 PRICES = PROJECT_ROOT / "evidence" / "prices" / "aws-us-east-1-2026-11.toml"
 PICO_PER_MICRO = 10**6
@@ -87,7 +85,7 @@ def demand_room(protocol: Protocol, cells: tuple[Cell, ...], runs: "list[Past]")
     return found
 
 
-def spent_micro_usd(run: "Past") -> int:
+def spent_micro_usd(run: Past) -> int:
     """Return what a run on AWS is estimated to have cost at most; emulated ones nothing."""
     if run.grade != "aws" or run.package is None:
         return 0

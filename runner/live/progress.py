@@ -6,7 +6,7 @@ picture is kept in the run's folder, for `watch` in another terminal.
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -14,9 +14,7 @@ from rich.live import Live
 from runner.clock import SystemClock
 from runner.live.picture import Picture, TrialRow
 from runner.live.view import render
-
-if TYPE_CHECKING:
-    from runner.trials.trial import Trial
+from runner.trials.trial import Trial
 
 REFRESH_PER_S = 4
 
@@ -58,13 +56,13 @@ class Progress:
         """Print one line that stays."""
         self._line(f"{self._elapsed()}  {text}", stays=True)
 
-    def started(self, trial: "Trial") -> None:
+    def started(self, trial: Trial) -> None:
         """A trial has begun."""
         with self._lock:
             self._row(trial)
         self.say(f"{_label(trial)}: started as {trial.trial_id}")
 
-    def ended(self, trial: "Trial") -> None:
+    def ended(self, trial: Trial) -> None:
         """A trial has ended, in whatever way."""
         with self._lock:
             row = self._row(trial)
@@ -73,7 +71,7 @@ class Progress:
             f"{_label(trial)}: ended, {trial.ended_because}" + (f" ({trial.error})" if trial.error else "")
         )
 
-    def note(self, trial: "Trial", event: dict[str, Any]) -> None:
+    def note(self, trial: Trial, event: dict[str, Any]) -> None:
         """A new journal event was seen."""
         attempt = f" attempt {event['attempt']}" if "attempt" in event else ""
         text = f"{event['seq']:>3} {event['source']:<8} {event['type']}{attempt}"
@@ -82,7 +80,7 @@ class Progress:
             self._picture.add_event(f"{self._elapsed()}  {trial.trial_id.rsplit('-', 1)[-1]:<3} {text}")
             self._line(f"{self._elapsed()}  {_label(trial)}: {text}", stays=False)
 
-    def waiting(self, trial: "Trial", text: str) -> None:
+    def waiting(self, trial: Trial, text: str) -> None:
         """What the trial waits for now. Plain output repeats it only when its words change."""
         with self._lock:
             self._row(trial).now = text
@@ -94,7 +92,7 @@ class Progress:
             else:
                 self._save()
 
-    def _row(self, trial: "Trial") -> TrialRow:
+    def _row(self, trial: Trial) -> TrialRow:
         """The trial's row, with what was last sampled of its queues."""
         self._picture.run_id = trial.run_id
         row = self._picture.trials.setdefault(trial.trial_id, TrialRow(trial.scenario, trial.variant))
@@ -133,11 +131,11 @@ class Progress:
         return f"{self._clock.monotonic() - self._began:7.1f} s"
 
 
-def _label(trial: "Trial") -> str:
+def _label(trial: Trial) -> str:
     return f"{trial.scenario}/{trial.variant}"
 
 
-def _last_sample(trial: "Trial", read: str) -> dict[str, str]:
+def _last_sample(trial: Trial, read: str) -> dict[str, str]:
     """The attributes of the newest good sample of one queue, empty if there is none."""
     for line in reversed(trial.queues.lines if trial.queues else []):
         if line["read"] == read and "response" in line:

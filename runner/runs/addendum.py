@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from runner.disk import write_through
 from runner.errors import UsageError
 from runner.packages import INDEX, opened
 from runner.records import Reads, canonical
@@ -36,7 +37,7 @@ def publish(
     partial = folder / f".partial-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
     for path, data in [*((p, d) for p, (_, d) in files.items()), ("index.json", index)]:
-        _write(partial / path, data)
+        write_through(partial / path, data)
     if final.exists():
         # The same bytes were published before.
         shutil.rmtree(partial)
@@ -54,14 +55,6 @@ def index_of(kind: str, package: str | None, files: Mapping[str, tuple[str, byte
     return canonical(
         {"format": FORMAT, "version": VERSION, "kind": kind, "package": package, "files": listed}
     )
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def package_id(path: Path) -> str:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import LabError
-from runner.names import ADDENDA
+from runner.names import ADDENDA, RUN
 from runner.runs import state
 from runner.runs.freeze import find_package
-from runner.runs.run import RUN
 from runner.runs.state import FINAL, State
 
 # A run from before state logs were kept: its package speaks for it.

@@ -1,15 +1,13 @@
 """The result of a run: the JSON document for programs, and the table like the article's for people."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK
 from runner.money import money
 from runner.runs.freeze import Package
-
-if TYPE_CHECKING:
-    from runner.runs.run import Run
+from runner.runs.run import Run
 
 TRIAL_KEYS = (
     "trial_id",
@@ -27,7 +25,7 @@ TRIAL_KEYS = (
 )
 
 
-def document(run: "Run", package: Package, verdict: dict[str, Any]) -> dict[str, Any]:
+def document(run: Run, package: Package, verdict: dict[str, Any]) -> dict[str, Any]:
     """Return the object that `run --json` prints; every verdict in it is the oracle's."""
     # Side by side, trials start in whatever order; people and programs get the protocol's.
     trials = sorted(verdict["trials"], key=lambda t: (len(t["trial_id"]), t["trial_id"]))
@@ -46,7 +44,7 @@ def document(run: "Run", package: Package, verdict: dict[str, Any]) -> dict[str,
     }
 
 
-def exit_code(run: "Run", result: dict[str, Any]) -> int:
+def exit_code(run: Run, result: dict[str, Any]) -> int:
     """0 when probe and every planned trial ran and are valid, whatever the verdicts; else 2."""
     trials = result["trials"]
     complete = len(trials) == len(run.cells) and result["probe"] == "valid"

@@ -23,8 +23,9 @@ from runner.runs.run import Run
 from runner.runs.state import State
 from runner.trials import probe as probing
 from runner.trials.collect import partition_query
+from runner.trials.driver import TrialDriver
 from runner.trials.observe import Observation, plain_item
-from runner.trials.trial import Trial, TrialDriver
+from runner.trials.trial import Trial
 
 Entries = list[dict[str, Any]]
 

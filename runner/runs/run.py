@@ -16,7 +16,7 @@ from runner.cost import estimate as cost
 from runner.disk import sync_folder, write_through
 from runner.errors import LabError
 from runner.live.progress import Progress
-from runner.names import VARIANTS
+from runner.names import RUN, VARIANTS
 from runner.places import runs_dir
 from runner.protocol import Cell, Protocol
 from runner.records import Reads, canonical
@@ -30,9 +30,8 @@ from runner.targets.aws_errors import telling
 from runner.targets.target import Lab
 from runner.trials import probe as probing
 from runner.trials.collect import collect
-from runner.trials.trial import Trial, TrialDriver
-
-RUN = "run"  # the stage of a run that belongs to no stage of a study
+from runner.trials.driver import TrialDriver
+from runner.trials.trial import Trial
 
 
 @dataclass

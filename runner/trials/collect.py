@@ -1,14 +1,12 @@
 """Collecting evidence after a trial: every page of every read, raw, with its markers."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runner.names import DURABLE, Output
 from runner.records import Reads
 from runner.targets.target import Lab
-
-if TYPE_CHECKING:
-    from runner.trials.trial import Trial
+from runner.trials.trial import Trial
 
 SNAPSHOTS = 2
 
@@ -31,7 +29,7 @@ def ledger_query(lab: Lab, trial_id: str) -> dict[str, Any]:
     return partition_query(lab.ledger_table, trial_id)
 
 
-def collect(lab: Lab, trial: "Trial", now_ms) -> dict[str, Reads]:
+def collect(lab: Lab, trial: Trial, now_ms) -> dict[str, Reads]:
     """Read everything the package needs about a trial; keys are the files' roles.
 
     Reads that fail are recorded as errors inside the records, never dropped.
@@ -61,7 +59,7 @@ def collect(lab: Lab, trial: "Trial", now_ms) -> dict[str, Reads]:
     return roles
 
 
-def durable_executions(reads: Reads, lab: Lab, trial: "Trial") -> dict[str, dict[str, Any]]:
+def durable_executions(reads: Reads, lab: Lab, trial: Trial) -> dict[str, dict[str, Any]]:
     """Find the trial's durable executions; return GetDurableExecution's answers by ARN.
 
     Lists without a qualifier and once per published version, unites by ARN and filters by the
@@ -118,7 +116,7 @@ def _trial_of(input_payload: str) -> str | None:
         return None
 
 
-def _logs(lab: Lab, trial: "Trial", now_ms) -> Reads:
+def _logs(lab: Lab, trial: Trial, now_ms) -> Reads:
     """Log lines that name the trial. Diagnostics only: no verdict is read from a log."""
     reads = Reads(now_ms)
     for group in lab.log_groups().values():

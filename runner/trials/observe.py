@@ -5,17 +5,15 @@ samples in a row, no provider call can still commit, every durable execution is 
 two consistent ledger snapshots in a row are equal (DESIGN 8).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from runner.clock import SystemClock
 from runner.names import CONVENTIONAL, DURABLE
 from runner.protocol import Protocol
 from runner.records import Reads
 from runner.targets.target import Lab
 from runner.trials.collect import TERMINAL_STATUSES, durable_executions, ledger_query, partition_query
-
-if TYPE_CHECKING:
-    from runner.clock import SystemClock
-    from runner.trials.trial import Trial
+from runner.trials.trial import Trial
 
 QUEUE_COUNTS = (
     "ApproximateNumberOfMessages",
@@ -29,7 +27,7 @@ PROVIDER_ENDS = ("response_sent", "response_released", "barrier_expired")
 class Observation:
     """What is known of one running trial. `look` refreshes it, the rest only reads it."""
 
-    def __init__(self, lab: Lab, protocol: Protocol, clock: "SystemClock", trial: "Trial"):
+    def __init__(self, lab: Lab, protocol: Protocol, clock: SystemClock, trial: Trial):
         self._lab = lab
         self._protocol = protocol
         self._clock = clock
@@ -180,5 +178,5 @@ def _total(attributes: dict[str, Any]) -> int:
     return sum(int(attributes["Attributes"][name]) for name in QUEUE_COUNTS)
 
 
-def _seconds_until(due_ms: int, clock: "SystemClock") -> int:
+def _seconds_until(due_ms: int, clock: SystemClock) -> int:
     return max(0, (due_ms - clock.now_ms()) // 1000)

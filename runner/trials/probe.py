@@ -17,8 +17,9 @@ from runner.records import Reads
 from runner.runs.state import State
 from runner.targets.target import Lab
 from runner.trials.collect import partition_query
+from runner.trials.driver import TrialDriver
 from runner.trials.observe import plain_item
-from runner.trials.trial import Trial, TrialDriver, refund_request
+from runner.trials.trial import Trial, refund_request
 
 RELEASED, EXPIRED = "response_released", "barrier_expired"
 POLL_S = 0.2
