@@ -44,7 +44,7 @@ _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_no_float, parse_con
 _encoder = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False
 )
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_CONTAINERS = (dict, list)
 
 
 def canonical(value) -> str:
@@ -62,7 +62,7 @@ def load_value(data: bytes):
     except json.JSONDecodeError as error:
         raise Malformed("J03", f"not one complete JSON value: {error.msg} at character {error.pos}") from None
     # A nesting bomb that the scanner survived is refused before the encoder walks it.
-    if _may_be_deep(data) and _depth(value) > MAX_DEPTH:
+    if _too_deep(data, value):
         raise Malformed("J13", f"nested deeper than {MAX_DEPTH} levels")
     if canonical(value) != text:
         _explain(text)
@@ -94,29 +94,21 @@ def _explain(text: str) -> None:
     raise Malformed("J12", "not the canonical bytes (key order, spaces or escapes)")
 
 
-def _may_be_deep(data: bytes) -> bool:
-    """Peel innermost pairs of brackets, one level per pass; brackets inside strings can only add to the
-    guess.
-    """
-    brackets = data.translate(None, _NO_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        if not brackets:
-            return False
-        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
-    return bool(brackets)
+def _too_deep(data: bytes, value) -> bool:
+    """Whether a value has too many levels; fewer opening brackets than levels need no look."""
+    return data.count(b"[") + data.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH
 
 
 def _depth(value) -> int:
-    """Levels of nesting, one level of containers at a time."""
-    depth, level = 0, [value]
+    """Levels of containers, one level at a time."""
+    depth, level = 0, [value] if type(value) in _CONTAINERS else []
     while level:
         depth += 1
         level = [
             child
             for node in level
-            if isinstance(node, (dict, list))
-            for child in (node.values() if isinstance(node, dict) else node)
-            if isinstance(child, (dict, list))
+            for child in (node.values() if type(node) is dict else node)
+            if type(child) in _CONTAINERS
         ]
     return depth
 
