@@ -8,9 +8,8 @@ import json
 import sys
 from pathlib import Path
 
-from oracle import VERSION, compare, results
+from oracle import VERSION
 from oracle.codes import CODES
-from oracle.explain import explain
 from oracle.judge import EXIT, judge_path
 from oracle.output import HARNESS, answer, complain
 from oracle.source import NotAPackage, open_source
@@ -98,7 +97,8 @@ def main(argv: list[str] | None = None) -> int:
     return answer(text, code)
 
 
-# Each command returns what is to be said and the exit code; only `answer` writes to stdout.
+# Each command returns what is to be said and the exit code; only `answer` writes to stdout. What one command
+# alone needs it imports itself: a small package is judged in less time than all of it takes to load.
 
 
 def _judge(arguments) -> tuple[str, int]:
@@ -107,18 +107,24 @@ def _judge(arguments) -> tuple[str, int]:
 
 
 def _explain(arguments) -> tuple[str, int]:
+    from oracle.explain import explain
+
     stories: list[str] = []
     report = judge_path(arguments.package, keep=lambda trial, result: stories.append(explain(trial, result)))
     return "\n\n".join(stories) if not report.integrity else render(report), EXIT[report.verdict]
 
 
 def _compare(arguments) -> tuple[str, int]:
+    from oracle import compare
+
     reports = [judge_path(package) for package in arguments.packages]
     text = dump(compare.as_json(reports)) if arguments.json else compare.render(reports)
     return text, INDETERMINATE_EXIT if compare.reasons(reports) else 0
 
 
 def _cite(arguments) -> tuple[str, int]:
+    from oracle import results
+
     citer = results.Citer()
     report = judge_path(arguments.package, keep=citer.see)
     if report.integrity:
@@ -127,6 +133,8 @@ def _cite(arguments) -> tuple[str, int]:
 
 
 def _results(arguments) -> tuple[str, int]:
+    from oracle import results
+
     try:
         document = results.load_results(arguments.results.read_bytes())
     except (Malformed, FileNotFoundError, IsADirectoryError) as error:
