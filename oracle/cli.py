@@ -14,7 +14,7 @@ from oracle.judge import EXIT, judge_path
 from oracle.output import HARNESS, answer, complain
 from oracle.source import NotAPackage, open_source
 from oracle.strict_json import Malformed
-from oracle.text import render
+from oracle.text import render, shown
 from oracle.verdict import INDETERMINATE
 
 INDETERMINATE_EXIT, USAGE = EXIT[INDETERMINATE], 64
@@ -147,7 +147,7 @@ def _results(arguments) -> tuple[str, int]:
     if arguments.json:
         text = dump({"ok": not wrong, "checked": len(document["values"]), "wrong": wrong})
     else:
-        text = "\n".join(wrong) or f"{len(document['values'])} citations and the verdict hold"
+        text = "\n".join(map(shown, wrong)) or f"{len(document['values'])} citations and the verdict hold"
     return text, INDETERMINATE_EXIT if wrong else 0
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.builder import control, four_cells, package_with
+from oracle.cli import main
+from tests.oracle.builder import control, four_cells, package_with, treatment
 
 ROOT = Path(__file__).resolve().parents[2]
 BUFFERED, UNBUFFERED, ISOLATED = ("-m", "oracle"), ("-u", "-m", "oracle"), ("-I", "-S", "oracle")
@@ -132,3 +133,22 @@ def test_another_python_is_told_so_and_never_ends_like_a_fail():
     code = "import runpy, sys; sys.version_info = (3, 10, 0); runpy.run_path('oracle', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 70 and done.stderr.startswith("oracle: expected Python 3.11 or newer, found 3.")
+
+
+FORGED = "CONTROL\n\nverdict   pass\x1b[8m\u202e"
+
+
+def test_no_text_of_a_package_writes_a_line_or_commands_the_terminal(tmp_path, capsys):
+    """A scenario that goes on with an answer of its own and then tells the terminal to hide the real one."""
+    package = package_with(control, treatment)
+    for path in ("trials/control-conventional/trial.json", "trials/treatment-conventional/trial.json"):
+        package.docs[path].update(scenario=FORGED, variant=FORGED, ended_because=FORGED)
+    for row in package.docs["run.json"]["trials"]:
+        row.update(scenario=FORGED, variant=FORGED)
+    package.docs["trials/control-conventional/ledger.jsonl"][0]["read"] = FORGED
+    root = package.write(tmp_path)
+    for command in ("judge", "explain", "compare"):
+        main([command, str(root)])
+        out = capsys.readouterr().out
+        assert "\\x1b[8m" in out and out.replace("\n", "").isprintable(), command
+        assert out.count("\nverdict   pass") == 0, command
