@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import tarfile
+import zlib
 from pathlib import Path
 
 from oracle.source import MAX_FILE, Entry, NotAPackage
 
 MAX_ENTRIES = 250_000
+MAX_CHUNK = 1024 * 1024
 # A compressed archive cannot be read out of order, so its members are held; this bounds what a bomb can cost.
 MAX_COMPRESSED_TOTAL = 1024 * 1024 * 1024
 
@@ -19,9 +20,11 @@ class Archive:
     def __init__(self, path: Path):
         self.duplicates, self.strays, self._members, self._held = [], [], {}, {}
         try:
-            self._tar = tarfile.open(path)  # noqa: SIM115 - closed by close()
-            members = self._list()
-        except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+            mode = _mode(path)
+            self._tar = tarfile.open(path, mode)  # noqa: SIM115 - closed by close()
+            members = self._list(compressed=mode == "r:gz")
+            self.more = self._more()
+        except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
             if isinstance(error, PermissionError):
                 raise
             raise NotAPackage(
@@ -34,9 +37,8 @@ class Archive:
         if self.entries.get("index.json", Entry("", 0, "")).kind != "file":
             raise NotAPackage(f"{path}: expected a package, found an archive without index.json")
 
-    def _list(self) -> list[tarfile.TarInfo]:
+    def _list(self, compressed: bool) -> list[tarfile.TarInfo]:
         members, total = [], 0
-        compressed = not isinstance(self._tar.fileobj, io.BufferedReader)
         for member in self._tar:
             members.append(member)
             total += member.size
@@ -47,6 +49,16 @@ class Archive:
             if compressed and member.isreg() and member.size <= MAX_FILE:
                 self._held[id(member)] = self._tar.extractfile(member).read()
         return members
+
+    def _more(self) -> bool:
+        """Whether anything but zeros follows what tarfile takes for the end; another tar might unpack it."""
+        file, total = self._tar.fileobj, 0
+        file.seek(self._tar.offset)
+        while chunk := file.read(MAX_CHUNK):
+            total += len(chunk)
+            if chunk.strip(b"\0") or total > MAX_FILE:
+                return True
+        return False
 
     @staticmethod
     def _top(names: list[str]) -> str:
@@ -86,5 +98,10 @@ class Archive:
         self._tar.close()
 
 
+def _mode(path: Path) -> str:
+    with path.open("rb") as file:
+        return "r:gz" if file.read(2) == b"\x1f\x8b" else "r:"
+
+
 def _clean(name: str) -> str:
-    return name.removeprefix("./").rstrip("/") or "."
+    return name.removeprefix("./") or "."

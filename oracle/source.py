@@ -30,6 +30,7 @@ class Folder:
 
     def __init__(self, root: Path):
         self._root, self.name, self.duplicates, self.strays = str(root), root.resolve().name, [], []
+        self.more = False
         if not (root / "index.json").is_file() or (root / "index.json").is_symlink():
             raise NotAPackage(f"{root}: expected a package, found a folder without index.json")
         self.entries = {entry.path: entry for entry in self._walk("")}

@@ -13,7 +13,7 @@ import re
 MAX_INT = 2**53 - 1
 MAX_DEPTH = 64
 _BOM = b"\xef\xbb\xbf"
-_STAMP = re.compile(rb'\{"at_ms":(0|-?[1-9][0-9]{0,14}),')
+_STAMP = re.compile(rb'\{"at_ms":(0|-?[1-9][0-9]{0,15}),')
 _BLANK = re.compile(rb"(?:\A|\n)[ \t]*\n")
 
 
@@ -78,16 +78,17 @@ def _text(data: bytes) -> str:
         raise Malformed("J02", f"not UTF-8 at byte {error.start}") from None
 
 
+def unique(pairs: list[tuple]) -> dict:
+    """An object of its members, for json's object_pairs_hook: which of two is meant nobody can know."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) != len(keys):
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise Malformed("J07", f"key {repeated[:40]!r} is repeated")
+    return dict(pairs)
+
+
 def _explain(text: str) -> None:
     """Raise the reason why bytes that parse are not the canonical ones."""
-
-    def unique(pairs):
-        keys = [key for key, _ in pairs]
-        if len(set(keys)) != len(keys):
-            repeated = next(key for key in keys if keys.count(key) > 1)
-            raise Malformed("J07", f"key {repeated[:40]!r} is repeated")
-        return dict(pairs)
-
     value = json.loads(text, object_pairs_hook=unique)
     if _has_surrogate(value):
         raise Malformed("J11", "a string holds a lone surrogate")
@@ -147,7 +148,9 @@ def _repeated(line: bytes, known: dict[bytes, dict]) -> dict | None:
     """
     stamp = _STAMP.match(line)
     value = known.get(line[stamp.end() :]) if stamp else None
-    return {**value, "at_ms": int(stamp[1])} if value else None
+    if value is None or abs(int(stamp[1])) > MAX_INT:
+        return None
+    return {**value, "at_ms": int(stamp[1])}
 
 
 def _line(line: bytes, number: int, known: dict[bytes, dict]):
