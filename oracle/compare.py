@@ -20,8 +20,10 @@ def reasons(reports: list[Report]) -> list[str]:
             found.append(f"{name}: integrity is broken")
         found += [f"{name}: {finding.code} {finding.message}" for finding in report.findings]
         found += [f"{name}: trial {t.trial_id} is {t.validity}" for t in report.trials if t.validity != VALID]
-    if len({report.identity for report in reports}) != len(reports):
-        found.append("one package was given twice")
+    ids = [trial.trial_id for report in reports for trial in report.trials]
+    found += [
+        f"trial {name} was given {ids.count(name)} times" for name in sorted(set(ids)) if ids.count(name) > 1
+    ]
     for what, fact in FACTS.items():
         values = {repr(fact(report)) for report in reports}
         if len(values) != 1 or values == {"None"}:

@@ -88,6 +88,12 @@ def renamed_snapshots(*numbers):
     return change
 
 
+def appeared_last(docs):
+    path = CONTROL + "ledger.jsonl"
+    (row,) = items(docs, path)
+    put(docs, path, 1, [row, {**row, **SECOND}])
+
+
 def hidden_behind_its_own_failure(docs):
     path = TREATMENT + "ledger.jsonl"
     for line in (0, 1):
@@ -252,6 +258,7 @@ ATTACKS = {
         "L03 L05",
         NOT,
     ),
+    "neighbour: a row that the last snapshot alone shows": (control, appeared_last, "L03", NOT),
     "neighbour: what was pending may fail": (
         control,
         snapshots({"status": "PENDING"}, {}, {}, extra=SECOND),

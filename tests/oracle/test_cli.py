@@ -257,7 +257,7 @@ def test_compare_is_eligible_for_equal_cells_and_says_why_not(packages, tmp_path
     code, out, _ = run(capsys, "compare", packages["pass"])
     assert code == 2 and "there are not two variants to compare" in out
     code, out, _ = run(capsys, "compare", packages["fail"], packages["fail"])
-    assert code == 2 and "one package was given twice" in out
+    assert code == 2 and "trial treatment-durable was given 2 times" in out
     other = package_with(treatment)
     other.docs["environment.json"]["functions"]["provider"] = {"botocore": "1.43.11"}
     code, out, _ = run(capsys, "compare", packages["fail"], other.write(tmp_path))
