@@ -5,28 +5,42 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import sys
 from pathlib import Path
 
-from oracle import VERSION, compare, results
+from oracle import VERSION
 from oracle.codes import CODES
-from oracle.explain import explain
 from oracle.judge import EXIT, judge_path
+from oracle.output import HARNESS, answer, complain
 from oracle.source import NotAPackage, open_source
 from oracle.strict_json import Malformed
-from oracle.text import render
+from oracle.text import render, shown
 from oracle.verdict import INDETERMINATE
 
-INDETERMINATE_EXIT, USAGE, HARNESS = EXIT[INDETERMINATE], 64, 70
+INDETERMINATE_EXIT, USAGE = EXIT[INDETERMINATE], 64
+
+
+class Refused(Exception):
+    """A command that has no answer: one sentence for stderr and the exit code."""
+
+    def __init__(self, sentence: str, code: int):
+        super().__init__(sentence)
+        self.code = code
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse ends with 2 on a mistake; here 2 means indeterminate."""
+    """argparse ends with 2 on a mistake, here indeterminate, and says nothing of what it cannot write."""
 
     def error(self, message):
-        self.print_usage(sys.stderr)
-        self.exit(USAGE, f"{self.prog}: {message}\n")
+        sys.exit(complain(f"{message}\n{self.format_usage().rstrip()}", USAGE))
+
+    def print_help(self, file=None):
+        sys.exit(answer(self.format_help().rstrip(), 0))
+
+
+class _Version(argparse.Action):
+    def __call__(self, *_):
+        sys.exit(answer(f"oracle {VERSION}", 0))
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -35,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Judges frozen evidence. Exit codes: 0 pass, 1 fail, 2 indeterminate, "
         "64 usage, 70 harness.",
     )
-    parser.add_argument("--version", action="version", version=f"oracle {VERSION}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which oracle this is")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     judge = _command(commands, "judge", "say pass, fail or indeterminate for a package")
     judge.add_argument("package", **_PACKAGE)
@@ -64,85 +78,83 @@ def _command(commands, name: str, help_text: str) -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code; a usage mistake raises SystemExit with 64."""
     arguments = build_parser().parse_args(argv)
     # Judging makes many small objects and keeps few; looking for garbage that often finds none.
     gc.set_threshold(100_000)
     try:
-        return COMMANDS[arguments.command](arguments)
+        text, code = COMMANDS[arguments.command](arguments)
+    except Refused as refusal:
+        return complain(str(refusal), refusal.code)
     except NotAPackage as mistake:
-        print(f"oracle: {mistake}", file=sys.stderr)
-        return USAGE
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return HARNESS
+        return complain(str(mistake), USAGE)
     except OSError as error:
-        print(
-            f"oracle: cannot read {error.filename or 'the package'}: {error.strerror or error}",
-            file=sys.stderr,
-        )
-        return HARNESS
+        return complain(f"cannot read {error.filename or 'the package'}: {error.strerror or error}", HARNESS)
     except Exception as error:  # noqa: BLE001 - a fault of the oracle is no verdict
-        print(
-            f"oracle: fault of the oracle itself ({type(error).__name__}: {error}); this is no verdict",
-            file=sys.stderr,
+        return complain(
+            f"fault of the oracle itself ({type(error).__name__}: {error}); this is no verdict", HARNESS
         )
-        return HARNESS
+    return answer(text, code)
 
 
-def _judge(arguments) -> int:
+# Each command returns what is to be said and the exit code; only `answer` writes to stdout. What one command
+# alone needs it imports itself: a small package is judged in less time than all of it takes to load.
+
+
+def _judge(arguments) -> tuple[str, int]:
     report = judge_path(arguments.package)
-    print(dump(report.as_json()) if arguments.json else render(report))
-    return EXIT[report.verdict]
+    return dump(report.as_json()) if arguments.json else render(report), EXIT[report.verdict]
 
 
-def _explain(arguments) -> int:
+def _explain(arguments) -> tuple[str, int]:
+    from oracle.explain import explain
+
     stories: list[str] = []
     report = judge_path(arguments.package, keep=lambda trial, result: stories.append(explain(trial, result)))
-    print("\n\n".join(stories) if not report.integrity else render(report))
-    return EXIT[report.verdict]
+    return "\n\n".join(stories) if not report.integrity else render(report), EXIT[report.verdict]
 
 
-def _compare(arguments) -> int:
+def _compare(arguments) -> tuple[str, int]:
+    from oracle import compare
+
     reports = [judge_path(package) for package in arguments.packages]
-    print(dump(compare.as_json(reports)) if arguments.json else compare.render(reports))
-    return INDETERMINATE_EXIT if compare.reasons(reports) else 0
+    text = dump(compare.as_json(reports)) if arguments.json else compare.render(reports)
+    return text, INDETERMINATE_EXIT if compare.reasons(reports) else 0
 
 
-def _cite(arguments) -> int:
+def _cite(arguments) -> tuple[str, int]:
+    from oracle import results
+
     citer = results.Citer()
     report = judge_path(arguments.package, keep=citer.see)
     if report.integrity:
-        print("oracle: the package's integrity is broken; nothing in it can be cited", file=sys.stderr)
-        return INDETERMINATE_EXIT
-    print(dump(citer.document(report)))
-    return 0
+        raise Refused("the package's integrity is broken; nothing in it can be cited", INDETERMINATE_EXIT)
+    return dump(citer.document(report)), 0
 
 
-def _results(arguments) -> int:
+def _results(arguments) -> tuple[str, int]:
+    from oracle import results
+
     try:
         document = results.load_results(arguments.results.read_bytes())
     except (Malformed, FileNotFoundError, IsADirectoryError) as error:
-        print(f"oracle: {arguments.results}: expected a results.json, found {error}", file=sys.stderr)
-        return USAGE
+        raise Refused(f"{arguments.results}: expected a results.json, found {error}", USAGE) from None
     source = open_source(arguments.package)
     try:
         wrong = results.check(document, judge_path(arguments.package), source)
     finally:
         source.close()
     if arguments.json:
-        print(dump({"ok": not wrong, "checked": len(document["values"]), "wrong": wrong}))
+        text = dump({"ok": not wrong, "checked": len(document["values"]), "wrong": wrong})
     else:
-        print("\n".join(wrong) or f"{len(document['values'])} citations and the verdict hold")
-    return INDETERMINATE_EXIT if wrong else 0
+        text = "\n".join(map(shown, wrong)) or f"{len(document['values'])} citations and the verdict hold"
+    return text, INDETERMINATE_EXIT if wrong else 0
 
 
-def _codes(arguments) -> int:
+def _codes(arguments) -> tuple[str, int]:
     if arguments.json:
-        print(dump([code._asdict() for code in CODES.values()]))
-    else:
-        for code in CODES.values():
-            print(f"{code.code}  {code.consequence:<10}  {code.clause}")
-    return 0
+        return dump([code._asdict() for code in CODES.values()]), 0
+    return "\n".join(f"{code.code}  {code.consequence:<10}  {code.clause}" for code in CODES.values()), 0
 
 
 def dump(value) -> str:

@@ -6,8 +6,10 @@ every package is sound and every trial valid. A difference between variants is t
 
 from __future__ import annotations
 
+from collections import Counter
+
 from oracle.judge import Report
-from oracle.text import HEAD, table, trial_row
+from oracle.text import HEAD, shown, table, trial_row
 from oracle.verdict import VALID
 
 
@@ -20,6 +22,8 @@ def reasons(reports: list[Report]) -> list[str]:
             found.append(f"{name}: integrity is broken")
         found += [f"{name}: {finding.code} {finding.message}" for finding in report.findings]
         found += [f"{name}: trial {t.trial_id} is {t.validity}" for t in report.trials if t.validity != VALID]
+    given = Counter(trial.trial_id for report in reports for trial in report.trials)
+    found += [f"trial {name} was given {times} times" for name, times in given.items() if times > 1]
     for what, fact in FACTS.items():
         values = {repr(fact(report)) for report in reports}
         if len(values) != 1 or values == {"None"}:
@@ -77,7 +81,7 @@ def render(reports: list[Report]) -> str:
     )
     lines = [
         "comparison eligible" if not why else "comparison not eligible:",
-        *(f"  {reason}" for reason in why),
+        *(shown(f"  {reason}") for reason in why),
     ]
     if trials:
         lines += ["", table([HEAD, *(trial_row(n, trial) for n, trial in enumerate(trials, 1))])]

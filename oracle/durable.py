@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from oracle.finding import Finding, Where, breach
 from oracle.reads import Record, grouped, whole
+from oracle.strict_json import Malformed, unique
 
 TERMINAL = {
     "SUCCEEDED": "ExecutionSucceeded",
@@ -55,9 +56,11 @@ def decode_durable(records: list[Record], trial_id: str, function: str | None) -
     findings = durable.findings
     versions = _versions(grouped(records, "versions"), function, findings)
     _listings(durable, grouped(records, "executions"), versions, function)
-    for arn, reads in grouped(records, "execution").items():
+    fetched, histories = grouped(records, "execution"), grouped(records, "history")
+    for arn in sorted((fetched.keys() | histories.keys()) - durable.executions.keys()):
+        findings.append(breach("H02", "an execution was read that no listing shows", None, arn=arn))
+    for arn, reads in fetched.items():
         _fetched(durable, arn, reads)
-    histories = grouped(records, "history")
     for execution in durable.executions.values():
         _judge(durable, execution, histories.get(execution.arn), trial_id)
     return durable
@@ -71,7 +74,9 @@ def _versions(groups, function, findings) -> list[str]:
         for page in pages:
             if function is not None and page.request.get("FunctionName") != function:
                 findings.append(breach("R09", f"expected function {function}", page.where / "request"))
-            listed += [entry.get("Version") for entry in _objects(page.response.get("Versions"))]
+            entries = page.response.get("Versions")
+            whole_page = _all_objects(entries)
+            listed += [entry.get("Version") for entry in entries] if whole_page else [None]
     if not listed or not all(isinstance(version, str) for version in listed):
         findings.append(breach("H01", "the function's versions were not listed", None))
     return [version for version in listed if isinstance(version, str)]
@@ -88,9 +93,9 @@ def _listings(durable, groups, versions, function) -> None:
                 problems.append(
                     breach("H02", "the listing is filtered or of another qualifier", page.where / "request")
                 )
-            if not page.error and not isinstance(page.response.get("DurableExecutions"), list):
+            if not page.error and not _all_objects(page.response.get("DurableExecutions")):
                 problems.append(
-                    breach("H02", "the listing has no DurableExecutions", page.where / "response")
+                    breach("H02", "the listing is no list of executions", page.where / "response")
                 )
             for entry in _objects(page.response.get("DurableExecutions")):
                 _seen(durable, entry, page.where / "response")
@@ -135,12 +140,12 @@ def _fetched(durable, arn, reads) -> None:
 def owner_of(payload) -> str | None:
     """The trial that an execution's input names; "" for a warm-up; None when that cannot be told."""
     try:
-        event = json.loads(payload)
+        event = json.loads(payload, object_pairs_hook=unique)
         if event.get("ping") is True and "Records" not in event:
             return ""
-        bodies = [json.loads(each["body"])["trial_id"] for each in event["Records"]]
+        bodies = [json.loads(each["body"], object_pairs_hook=unique)["trial_id"] for each in event["Records"]]
         return bodies[0] if len(set(bodies)) == 1 and isinstance(bodies[0], str) else None
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError):
+    except (Malformed, TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError):
         return None
 
 
@@ -181,6 +186,8 @@ def _history(durable, execution, reads, trial_id) -> None:
             problems.append(
                 breach("H06", "the history was read without its data or reversed", page.where / "request")
             )
+        if not page.error and not _all_objects(page.response.get("Events")):
+            problems.append(breach("H04", "the history is no list of events", page.where / "response"))
         for position, event in enumerate(_objects(page.response.get("Events"))):
             where = page.where / "response" / "Events" / position
             number = event.get("EventId")
@@ -194,8 +201,10 @@ def _history(durable, execution, reads, trial_id) -> None:
     execution.history_where = pages[0].where
     types = [event["EventType"] for event in execution.events]
     ends = [name for name in types if name in TERMINAL.values()]
+    # AWS numbers a history's events from 1 without a gap, and so does its testing library.
     if (
-        types[:1] != ["ExecutionStarted"]
+        sorted(by_id) != list(range(1, len(by_id) + 1))
+        or types[:1] != ["ExecutionStarted"]
         or len(ends) != 1
         or types[-1:] != ends
         or ends[0] != TERMINAL.get(execution.terminal)
@@ -224,6 +233,10 @@ def _input(execution, where, trial_id):
         yield breach(
             "H06", "the execution's input is truncated or does not name the trial", where, arn=execution.arn
         )
+
+
+def _all_objects(value) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
 def _objects(value) -> list[dict]:

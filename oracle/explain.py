@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oracle.belief import effect_knowledge
-from oracle.text import money
+from oracle.text import money, shown
 from oracle.timeline import timeline
 from oracle.trial import Trial
 from oracle.verdict import FAIL, PASS, TrialResult
@@ -12,13 +12,13 @@ from oracle.verdict import FAIL, PASS, TrialResult
 def explain(trial: Trial, result: TrialResult) -> str:
     """The story of one trial: heading, paragraph, timeline, and what stood in the way of a verdict."""
     lines = [
-        f"{trial.trial_id}: {trial.scenario}, {trial.variant}",
+        shown(f"{trial.trial_id}: {trial.scenario}, {trial.variant}"),
         "",
-        paragraph(trial, result),
+        shown(paragraph(trial, result)),
         "",
-        *timeline(trial),
+        *map(shown, timeline(trial)),
     ]
-    reasons = [f"  {found.code} {found.severity}: {found.message}" for found in result.findings]
+    reasons = [shown(f"  {found.code} {found.severity}: {found.message}") for found in result.findings]
     unrun = [
         f"  not judged: {name} ({status})"
         for name, status in result.rules.items()

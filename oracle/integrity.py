@@ -164,6 +164,8 @@ def _check_presence(source, listed):
         yield breach("P17", f"the archive holds {name} twice", Where(name))
     for name in source.strays:
         yield breach("P18", f"archive member {name!a} lies outside the package", _INDEX)
+    if source.more:
+        yield breach("P11", "something follows the end of the archive", None)
     folders = _folders(listed)
     for path, entry in source.entries.items():
         if entry.kind == "other":

@@ -71,6 +71,7 @@ _REQUEST = Shape(
         "effect_knowledge?": str,
     }
 )
+_GET_MEMBERS = {"TableName", "Key", "ConsistentRead", "ReturnConsumedCapacity"}
 _BARRIER = Shape({"trial_id": str, "state": str, "armed_event_id": str})
 
 
@@ -234,20 +235,22 @@ def _barrier(journal: Journal, records: list[Record], trial_id: str, outputs: di
     if record.request.get("ConsistentRead") is not True:
         yield breach("R05", "the barrier was read eventually consistent", record.where / "request")
     elif (
-        record.request.get("Key") != {"trial_id": {"S": trial_id}} or "ProjectionExpression" in record.request
+        record.request.get("Key") != {"trial_id": {"S": trial_id}} or not set(record.request) <= _GET_MEMBERS
     ):
         yield breach("R06", "the barrier was not read by the trial's key", record.where / "request")
     elif outputs.get("BarrierTable") not in (None, record.request.get("TableName")):
         yield breach("R09", "expected the stack's barrier table", record.where / "request" / "TableName")
     elif not findings:
-        yield from _barrier_item(journal, record)
+        yield from _barrier_item(journal, record, trial_id)
 
 
-def _barrier_item(journal: Journal, record: Record):
+def _barrier_item(journal: Journal, record: Record, trial_id: str):
     item = record.response.get("Item")
     try:
         journal.barrier = None if item is None else plain(item)
         problem = _BARRIER.problem(journal.barrier) if item is not None else None
+        if problem is None and item is not None and journal.barrier["trial_id"] != trial_id:
+            problem = ("/trial_id", "it is of another trial")
     except Undecodable as bad:
         problem = ("", str(bad))
     if problem is not None:

@@ -53,6 +53,10 @@ class Snapshot:
     where: Where
     pages: int
     rows: dict[str, Transaction] = field(default_factory=dict)
+    others: list[Transaction] = field(default_factory=list)  # versions that contradict one of `rows`
+
+    def versions(self) -> list[Transaction]:
+        return [*self.rows.values(), *self.others]
 
 
 @dataclass(slots=True)
@@ -65,7 +69,7 @@ class Ledger:
         """Every version of every transaction that any snapshot shows, in order of first sight."""
         seen: dict[str, list[Transaction]] = {}
         for snapshot in self.snapshots:
-            for transaction in snapshot.rows.values():
+            for transaction in snapshot.versions():
                 seen.setdefault(transaction.id, []).append(transaction)
         return seen
 
@@ -127,6 +131,7 @@ def _rows(page: Record, trial_id: str, snapshot: Snapshot):
             where = transaction.where.within(problem[0])
             yield breach("L01", problem[1], where, transaction_id=transaction.id)
         if snapshot.rows.setdefault(transaction.id, transaction).row != row:
+            snapshot.others.append(transaction)
             sentence = "one transaction occurs twice and differs"
             yield breach("L01", sentence, transaction.where, transaction_id=transaction.id)
 

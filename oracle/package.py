@@ -56,6 +56,7 @@ RUN = {
     "started_at_ms": int,
     "ended_at_ms": int,
     "probe": (str, None),
+    "planned?": [{"scenario": str, "variant": str}],
     "trials": [{"trial_id": str, "scenario": str, "variant": str}],
 }
 # What a read must name to be about this stack; the oracle never guesses one of them.
@@ -210,3 +211,14 @@ def _run_agrees(documents: Documents):
             yield breach(
                 "K06", f"expected trials, each once, found {len(ids)} entries", Where("run.json", "/trials")
             )
+        elif run["stage"] != "probe" and _not_run(run):
+            sentence = f"no trial was run of {', '.join(_not_run(run))}"
+            yield breach("K06", sentence, Where("run.json", "/trials"))
+
+
+def _not_run(run: dict) -> list[str]:
+    """What the run says that it is of, and has no trial of."""
+    ran = {(trial["scenario"], trial["variant"]) for trial in run["trials"]}
+    planned = [(cell["scenario"], cell["variant"]) for cell in run.get("planned", [])]
+    left_out = [scenario for scenario in run["scenarios"] if scenario not in {cell[0] for cell in ran}]
+    return sorted({*left_out, *("/".join(cell) for cell in planned if cell not in ran)})

@@ -52,6 +52,11 @@ def decode_queues(records: list[Record], urls: dict[str, str | None]) -> Queues:
         samples, url = (
             (queues.source, urls["source"]) if record.read == "queue_source" else (queues.dlq, urls["dlq"])
         )
+        # A sample is a read of its own, never a part of another.
+        if record.page != 1:
+            queues.findings.append(breach("R03", "a queue sample is not page 1", record.where / "page"))
+        if record.marker_in is not None or record.marker_out is not None:
+            queues.findings.append(breach("R04", "a queue sample has a marker", record.where))
         if record.error:
             queues.findings.append(breach("R08", f"{record.read}: {record.error['code']}", record.where))
         elif url is not None and record.request.get("QueueUrl") != url:

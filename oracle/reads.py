@@ -153,11 +153,7 @@ def whole(pages: list[Record]) -> tuple[list[Record], list[Finding]]:
     findings = []
     for record in pages:
         twin = by_number.setdefault(record.page, record)
-        if twin is not record and (twin.response, twin.request, twin.marker_out) != (
-            record.response,
-            record.request,
-            record.marker_out,
-        ):
+        if twin is not record and _said(twin) != _said(record):
             findings.append(
                 breach("R03", f"page {record.page} occurs twice and differs", record.where, page=record.page)
             )
@@ -177,12 +173,18 @@ def whole(pages: list[Record]) -> tuple[list[Record], list[Finding]]:
     return ordered, findings
 
 
+def _said(record: Record):
+    return record.request, record.response, record.error, record.marker_in, record.marker_out
+
+
 def _chain(ordered: list[Record]):
-    """Each page must start where the one before it said, and the last must say that it is the last."""
+    """Each page must start where the one before it said, and only the last must say that it is the last."""
     expected = None
     for record in ordered:
         if record.error:
             return
+        if expected is None and record is not ordered[0]:
+            yield breach("R04", "the page before said that it was the last", record.where / "marker_in")
         start = record.request.get(record.kind.start) if record.kind.start else None
         following = record.response.get(record.kind.next) if record.kind.next else None
         if record.marker_in != expected or start != record.marker_in:

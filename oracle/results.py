@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 from oracle.integrity import read_checked
 from oracle.judge import Report
 from oracle.shape import Shape, problem
-from oracle.strict_json import Malformed, canonical, load_document, load_lines
+from oracle.strict_json import Malformed, canonical, load_document, load_lines, unique
 from oracle.trial import Trial
 
 FORMAT = "suc-results"
@@ -35,6 +36,7 @@ _SHAPE = Shape(
         "values": [Shape({"name": str, "value": object, "path": str, "sha256": str, "pointer": str})],
     }
 )
+_POSITION = re.compile(r"(0|[1-9][0-9]{0,8})\Z")
 _MISSING = object()
 
 
@@ -90,11 +92,6 @@ class Citer:
 
 def load_results(data: bytes) -> dict:
     """The document, strict in everything but its lines; Malformed says why not."""
-
-    def unique(pairs):
-        if len({key for key, _ in pairs}) != len(pairs):
-            raise Malformed("J07", "a key is repeated")
-        return dict(pairs)
 
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=unique)
@@ -153,7 +150,7 @@ def resolve(path: str, data: bytes, pointer: str):
         else:
             node = load_document(data)
         for step in steps:
-            node = node[int(step)] if isinstance(node, list) and str(int(step)) == step else node[step]
+            node = node[int(step)] if isinstance(node, list) and _POSITION.match(step) else node[step]
     except (Malformed, KeyError, IndexError, ValueError, TypeError):
         return _MISSING
     return _MISSING if isinstance(node, Malformed) else node

@@ -13,7 +13,7 @@ import re
 MAX_INT = 2**53 - 1
 MAX_DEPTH = 64
 _BOM = b"\xef\xbb\xbf"
-_STAMP = re.compile(rb'\{"at_ms":(0|-?[1-9][0-9]{0,14}),')
+_STAMP = re.compile(rb'\{"at_ms":(0|-?[1-9][0-9]{0,15}),')
 _BLANK = re.compile(rb"(?:\A|\n)[ \t]*\n")
 
 
@@ -44,7 +44,7 @@ _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_no_float, parse_con
 _encoder = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False
 )
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_CONTAINERS = (dict, list)
 
 
 def canonical(value) -> str:
@@ -62,7 +62,7 @@ def load_value(data: bytes):
     except json.JSONDecodeError as error:
         raise Malformed("J03", f"not one complete JSON value: {error.msg} at character {error.pos}") from None
     # A nesting bomb that the scanner survived is refused before the encoder walks it.
-    if _may_be_deep(data) and _depth(value) > MAX_DEPTH:
+    if _too_deep(data, value):
         raise Malformed("J13", f"nested deeper than {MAX_DEPTH} levels")
     if canonical(value) != text:
         _explain(text)
@@ -78,45 +78,38 @@ def _text(data: bytes) -> str:
         raise Malformed("J02", f"not UTF-8 at byte {error.start}") from None
 
 
+def unique(pairs: list[tuple]) -> dict:
+    """An object of its members, for json's object_pairs_hook: which of two is meant nobody can know."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) != len(keys):
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise Malformed("J07", f"key {repeated[:40]!r} is repeated")
+    return dict(pairs)
+
+
 def _explain(text: str) -> None:
     """Raise the reason why bytes that parse are not the canonical ones."""
-
-    def unique(pairs):
-        keys = [key for key, _ in pairs]
-        if len(set(keys)) != len(keys):
-            repeated = next(key for key in keys if keys.count(key) > 1)
-            raise Malformed("J07", f"key {repeated[:40]!r} is repeated")
-        return dict(pairs)
-
     value = json.loads(text, object_pairs_hook=unique)
     if _has_surrogate(value):
         raise Malformed("J11", "a string holds a lone surrogate")
     raise Malformed("J12", "not the canonical bytes (key order, spaces or escapes)")
 
 
-def _may_be_deep(data: bytes) -> bool:
-    """Peel innermost pairs of brackets, one level per pass; brackets inside strings can only add to the
-    guess.
-    """
-    brackets = data.translate(None, _NO_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        if not brackets:
-            return False
-        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
-    return bool(brackets)
+def _too_deep(data: bytes, value) -> bool:
+    """Whether a value has too many levels; fewer opening brackets than levels need no look."""
+    return data.count(b"[") + data.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH
 
 
 def _depth(value) -> int:
-    """Levels of nesting, one level of containers at a time."""
-    depth, level = 0, [value]
+    """Levels of containers, one level at a time."""
+    depth, level = 0, [value] if type(value) in _CONTAINERS else []
     while level:
         depth += 1
         level = [
             child
             for node in level
-            if isinstance(node, (dict, list))
-            for child in (node.values() if isinstance(node, dict) else node)
-            if isinstance(child, (dict, list))
+            for child in (node.values() if type(node) is dict else node)
+            if type(child) in _CONTAINERS
         ]
     return depth
 
@@ -155,7 +148,9 @@ def _repeated(line: bytes, known: dict[bytes, dict]) -> dict | None:
     """
     stamp = _STAMP.match(line)
     value = known.get(line[stamp.end() :]) if stamp else None
-    return {**value, "at_ms": int(stamp[1])} if value else None
+    if value is None or abs(int(stamp[1])) > MAX_INT:
+        return None
+    return {**value, "at_ms": int(stamp[1])}
 
 
 def _line(line: bytes, number: int, known: dict[bytes, dict]):

@@ -71,13 +71,13 @@ def _queue(resources, protocol, variant):
     mapping_id, mapping = _mapping(resources, function_id)
     yield mapping_id, "BatchSize", mapping.get("BatchSize"), row["batch_size"]
     yield mapping_id, "Enabled", mapping.get("Enabled", True), True
-    queue_id = _source(mapping)
+    queue_id = _the_one(mapping.get("EventSourceArn"))
     queue = _properties(resources, queue_id, "AWS::SQS::Queue")
     redrive = _dict(queue.get("RedrivePolicy"))
     yield queue_id, "FifoQueue", queue.get("FifoQueue"), True
     yield queue_id, "VisibilityTimeout", queue.get("VisibilityTimeout"), row["visibility_timeout_s"]
     yield queue_id, "maxReceiveCount", redrive.get("maxReceiveCount"), row["max_receive_count"]
-    dead = next(iter(_references(redrive.get("deadLetterTargetArn"))), "")
+    dead = _the_one(redrive.get("deadLetterTargetArn"))
     yield dead, "FifoQueue", _properties(resources, dead, "AWS::SQS::Queue").get("FifoQueue"), True
 
 
@@ -130,7 +130,7 @@ def _only(resources, kind, wanted, what):
     typed = [
         (logical_id, _dict(resource.get("Properties")))
         for logical_id, resource in resources.items()
-        if _dict(resource).get("Type") == kind
+        if _dict(resource).get("Type") == kind and "Condition" not in resource  # it may not have been made
     ]
     found = [(logical_id, properties) for logical_id, properties in typed if wanted(properties)]
     if len(found) != 1:
@@ -138,13 +138,15 @@ def _only(resources, kind, wanted, what):
     return found[0]
 
 
-def _source(mapping) -> str:
-    return next(iter(_references(mapping.get("EventSourceArn"))), "")
+def _the_one(value) -> str:
+    """The one resource that an expression refers to; "" if it is none or, as with Fn::If, one of several."""
+    references = _references(value)
+    return references.pop() if len(references) == 1 else ""
 
 
 def _properties(resources, logical_id, kind) -> dict:
     resource = _dict(resources.get(logical_id))
-    if resource.get("Type") != kind:
+    if resource.get("Type") != kind or "Condition" in resource:
         raise _Missing(f"expected {logical_id or 'a reference'} to be a {kind}, found {resource.get('Type')}")
     return _dict(resource.get("Properties"))
 

@@ -21,13 +21,19 @@ MINOR_DIGITS = {"BRL": 2, "USD": 2, "EUR": 2, "JPY": 0, "KWD": 3}
 MAX_FINDINGS = 20
 
 
+def shown(text) -> str:
+    """Text of the package on one line of ours: it can neither end the line nor command the terminal."""
+    text = str(text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def money(minor: int | None, currency: str | None) -> str:
     """An amount for people; an unknown currency is shown in its minor units, never guessed."""
     if minor is None or currency is None:
         return "-" if minor is None else str(minor)
     digits = MINOR_DIGITS.get(currency)
     if digits is None:
-        return f"{currency} {minor} minor units"
+        return f"{shown(currency)} {minor} minor units"
     if digits == 0:
         return f"{currency} {minor}"
     return f"{currency} {minor // 10**digits}.{minor % 10**digits:0{digits}d}"
@@ -46,8 +52,8 @@ def trial_row(number: int, trial: TrialResult) -> tuple[str, ...]:
     correct = {True: "yes", False: "no", None: "-"}[trial.correct_completion]
     return (
         str(number),
-        str(trial.scenario),
-        str(trial.variant),
+        shown(trial.scenario),
+        shown(trial.variant),
         count,
         money(trial.refunded_minor, trial.currency),
         trial.verdict,
@@ -60,10 +66,10 @@ def trial_row(number: int, trial: TrialResult) -> tuple[str, ...]:
 
 def render(report: Report) -> str:
     run = report.documents.run or {}
-    target, grade = run.get("target", "-"), run.get("grade", "-")
+    protocol, target, grade = (shown(run.get(name, "-")) for name in ("protocol", "target", "grade"))
     lines = [
         f"package   {report.identity or '-'}",
-        f"protocol  {run.get('protocol', '-')}, target {target}, grade {grade}",
+        f"protocol  {protocol}, target {target}, grade {grade}",
     ]
     if report.integrity:
         lines.append("integrity broken: nothing in this package is judged")
@@ -81,7 +87,7 @@ def render(report: Report) -> str:
 
 def _findings(who: str, findings) -> list[str]:
     lines = [
-        f"{who}: {found.code} {found.severity}: {found.message}{_witness(found.witness)}"
+        shown(f"{who}: {found.code} {found.severity}: {found.message}{_witness(found.witness)}")
         for found in findings
     ]
     more = len(lines) - MAX_FINDINGS

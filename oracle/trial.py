@@ -13,7 +13,7 @@ from oracle.ledger import Ledger, decode_ledger
 from oracle.package import REQUEST, Documents
 from oracle.queues import Queues, decode_queues
 from oracle.shape import Shape
-from oracle.strict_json import Malformed, load_document, load_lines
+from oracle.strict_json import Malformed, load_document, load_lines, unique
 
 CONTROL, TREATMENT = "CONTROL", "COMMIT_THEN_TIMEOUT"
 _MESSAGE = Shape(
@@ -220,7 +220,7 @@ def sent_body(trial: Trial):
     """The message's body as parsed, or None."""
     message = trial.document and trial.document["message"]
     try:
-        body = json.loads(message["body"]) if message else None
-    except (ValueError, RecursionError):
+        body = json.loads(message["body"], object_pairs_hook=unique) if message else None
+    except (Malformed, ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None

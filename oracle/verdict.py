@@ -124,9 +124,10 @@ def _verdict(trial, statuses, findings, package_sound) -> str:
 
 def _sent_twice(trial: Trial) -> bool:
     """The journal itself shows that the driver sent more than once: then the second effect may be the
-    driver's (D15).
+    driver's (D15). One event that was read twice is not two.
     """
-    return len(trial.journal.of_type("message_send_started")) > 1
+    starts = trial.journal.of_type("message_send_started")
+    return len({event.id for event in starts}) > 1 and len({event.seq for event in starts}) > 1
 
 
 def _validity(trial, statuses, findings, package_sound) -> str:

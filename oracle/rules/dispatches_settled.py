@@ -21,6 +21,9 @@ def check(trial):
             for outcome in journal.citing(dispatch, "attempt_failed")
         )
         received = journal.citing(dispatch, "provider_request_received")
+        if refused and journal.citing(dispatch, "provider_commit_confirmed"):
+            yield breach("G09", "the dispatch was refused and committed", None, **dispatch.witness())
+            continue
         if refused or (received and _ended(journal, dispatch)):
             continue
         state = "never ended at" if received else "never reached"

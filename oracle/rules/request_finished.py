@@ -14,6 +14,9 @@ REASONS = {"response_received": "SUCCEEDED", "attempt_failed": "PROVIDER_REFUSED
 def check(trial):
     state, finishes = trial.journal.request or {}, trial.journal.of_type("request_finished")
     status, reason = state.get("status"), state.get("reason")
+    refund, approved = state.get("refund_request_id"), trial.request
+    if state and approved and refund != approved["refund_request_id"]:
+        yield breach("G07", f"REQUEST is of refund {refund}", None, expected=approved["refund_request_id"])
     if status == "FINISHED" or finishes:
         endings = {event.id: REASONS[event.type] for event in trial.journal.of_type(*REASONS)}
         agreed = [endings.get(event.cites) for event in finishes] == [reason] and status == "FINISHED"

@@ -61,6 +61,12 @@ def _no_trials(docs):
     docs["run.json"]["trials"] = []
 
 
+def _late_samples_first(docs):
+    """What was seen last stands first, out of the settle window's sight."""
+    samples = docs[TRIAL + "queues.jsonl"]
+    samples[:] = samples[-2:] + samples[:-2]
+
+
 def _second_row(**changes):
     """A second ledger row in both snapshots, without a commit of its own."""
 
@@ -212,6 +218,7 @@ TABLE = {
     "Q03": ("message_in_dlq", lambda: _documents(_queue_count(5, VISIBLE, "1"))),
     "Q04": ("in_progress", lambda: _story(stories.unfinished)),
     "Q05": ("out_of_time", lambda: _documents(_set(TRIAL + "trial.json", "ended_because", "trial_limit"))),
+    "Q06": ("samples_out_of_order", lambda: _documents(_late_samples_first)),
     "H01": ("versions_not_listed", lambda: _durable(lambda lines: lines.pop(0))),
     "H02": ("never_listed_unqualified", lambda: _durable(_alias_only)),
     "H03": ("still_running", lambda: _durable(_running_execution)),

@@ -11,7 +11,7 @@ class Memory:
     """The same face as oracle.source.Folder."""
 
     def __init__(self, files: dict[str, bytes]):
-        self.files, self.name, self.duplicates, self.strays = files, "", [], []
+        self.files, self.name, self.duplicates, self.strays, self.more = files, "", [], [], False
         self.entries = {path: Entry(path, len(data), "file") for path, data in files.items()}
 
     def read(self, path: str) -> bytes:

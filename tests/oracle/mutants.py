@@ -25,10 +25,11 @@ SUITES = (
         "test_cases_evidence.py",
         "test_rules.py",
         "test_reads.py",
+        "test_attacks.py",
         "test_golden.py",
         "test_cli.py",
     ),
-    ("test_monotone.py", "test_reference.py"),
+    ("test_monotone.py", "test_reference.py", "test_output.py"),
 )
 
 

@@ -73,6 +73,12 @@ class Reference:
         trials = self.run.get("trials") if is_a(self.run.get("trials"), list) else []
         ids = [t.get("trial_id") for t in trials if is_a(t, dict)]
         ids = [name for name in ids if is_a(name, str)]
+        if self.run.get("stage") != "probe":
+            asked = [*(self.run.get("scenarios") or []), *(self.run.get("planned") or [])]
+            ran = [t for t in trials if is_a(t, dict)]
+            for what in asked:
+                cell = what if is_a(what, dict) else {"scenario": what}
+                self.need(any(cell.items() <= t.items() for t in ran), "K06")
         folders = {path.split("/")[1] for path in self.files if path.startswith("trials/")}
         probe = self.run.get("probe") if is_a(self.run.get("probe"), str) else None
         self.need(

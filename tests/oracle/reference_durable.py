@@ -21,6 +21,19 @@ class DurableEvidence(Evidence):
             groups.setdefault((record["read"], record["of"]), []).append(record)
         for (_, _), reads in groups.items():
             self.pages(reads, "durable pages")
+        for record in records:
+            name = {"versions": "Versions", "executions": "DurableExecutions", "history": "Events"}
+            if record["read"] in name:
+                found = dig(record, "response", name[record["read"]])
+                self.need(is_a(found, list) and len(listed(found)) == len(found), "garbled")
+        shown = [
+            entry.get("DurableExecutionArn")
+            for r in records
+            if r["read"] == "executions"
+            for entry in listed(dig(r, "response", "DurableExecutions"))
+        ]
+        read = [r["of"] for r in records if r["read"] in ("execution", "history")]
+        self.need(all(arn in shown for arn in read), "H02")
         versions = [
             v.get("Version")
             for r in records
@@ -70,7 +83,8 @@ class DurableEvidence(Evidence):
         types = [events[number]["EventType"] for number in sorted(events)]
         ends = [t for t in types if t in ENDS.values()]
         whole = (
-            types[:1] == ["ExecutionStarted"]
+            sorted(events) == list(range(1, len(events) + 1))
+            and types[:1] == ["ExecutionStarted"]
             and len(ended) == len(ends) == 1
             and types[-1:] == [ENDS[ended[0]]]
         )

@@ -143,13 +143,14 @@ class Evidence:
         by_number = {}
         for record in records:
             same = by_number.setdefault(record["page"], record)
-            facts = ("request", "response", "marker_out")
+            facts = ("request", "response", "error", "marker_in", "marker_out")
             self.need(all(same.get(f) == record.get(f) for f in facts), what)
         ordered = [by_number[number] for number in sorted(by_number)]
         self.need([r["page"] for r in ordered] == list(range(1, len(ordered) + 1)), what)
         marker = None
-        for record in ordered:
+        for number, record in enumerate(ordered):
             self.need("error" not in record, what)
+            self.need(number == 0 or marker is not None, what)
             start, following = PAGED.get(record["operation"], (None, None))
             self.need(record["marker_in"] == marker == record["request"].get(start), what)
             self.need((record.get("response", {}).get(following) or None) == record["marker_out"], what)
@@ -175,6 +176,9 @@ class Evidence:
         self.need(
             is_a(items, list) and is_a(response.get("Count"), int) and response["Count"] == len(items), "R07"
         )
+        if "ScannedCount" in response and is_a(items, list):
+            scanned = response["ScannedCount"]
+            self.need(is_a(scanned, int) and scanned == len(items), "R07")
         return items if is_a(items, list) else []
 
     # -- journal -----------------------------------------------------------------------------------
@@ -210,7 +214,8 @@ class Evidence:
         if not self.need(records, "barrier"):
             return
         request, item = records[0]["request"], records[0].get("response", {}).get("Item")
-        self.need(request.get("ConsistentRead") is True and "ProjectionExpression" not in request, "barrier")
+        allowed = {"TableName", "Key", "ConsistentRead", "ReturnConsumedCapacity"}
+        self.need(request.get("ConsistentRead") is True and set(request) <= allowed, "barrier")
         self.need(request.get("Key") == {"trial_id": {"S": self.trial_id}}, "barrier")
         self.need(self.package.outputs.get("BarrierTable") in (None, request.get("TableName")), "barrier")
         if item is not None:
@@ -218,7 +223,8 @@ class Evidence:
                 self.barrier = {name: untyped(value) for name, value in item.items()}
             except (ValueError, AttributeError):
                 self.bad.add("barrier")
-            self.need(has(self.barrier, {"trial_id": S, "state": S, "armed_event_id": S}), "barrier")
+            ok = has(self.barrier, {"trial_id": S, "state": S, "armed_event_id": S})
+            self.need(ok and self.barrier["trial_id"] == self.trial_id, "barrier")
 
     def journal_item(self, item):
         try:
@@ -258,8 +264,9 @@ class Evidence:
 
     # -- ledger ------------------------------------------------------------------------------------
     def read_ledger(self):
-        self.snapshots, self.effects, self.certain = [], {}, {}
+        self.snapshots, self.effects, self.certain, self.sights = [], {}, {}, {}
         numbers = {int(r["read"].rsplit("_", 1)[1]) for r in self.lines["ledger"]}
+        self.need(numbers == set(range(1, len(numbers) + 1)), "L02")
         for number in sorted(numbers):
             records = [r for r in self.lines["ledger"] if r["read"] == f"ledger_snapshot_{number}"]
             snapshot = {}
@@ -284,6 +291,7 @@ class Evidence:
         full = self.need(has(row, ROW) and row["amount_minor"] > 0, "L01")
         id_ = row["transaction_id"]
         self.need(snapshot.setdefault(id_, row) == row, "L01")
+        self.sights.setdefault(id_, []).append(row)
         if row["status"] == "SUCCEEDED":
             self.effects.setdefault(id_, row)
         if full:

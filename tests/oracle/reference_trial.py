@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.oracle.reference_durable import DurableEvidence
-from tests.oracle.reference_words import OUTCOMES, REFUND, dig, is_a, listed
+from tests.oracle.reference_words import OUTCOMES, REFUND, dig, is_a, listed, once
 from tests.oracle.template import deployed
 
 
@@ -34,6 +34,16 @@ class Trial(DurableEvidence):
             return False
         if any(row["status"] not in ("SUCCEEDED", "FAILED") for row in last.values()):
             return False
+        for seen in self.sights.values():
+            settled = False
+            for number, row in enumerate(seen):
+                if (
+                    row["status"] not in ("SUCCEEDED", "FAILED", "PENDING")
+                    or settled
+                    and row != seen[number - 1]
+                ):
+                    return False
+                settled = row["status"] != "PENDING"
         commits = self.of("provider_commit_confirmed")
         said = {c.get("transaction_id"): (c["seq"], c.get("caused_by"), c.get("attempt")) for c in commits}
         rows = {
@@ -60,7 +70,7 @@ class Trial(DurableEvidence):
 
     def settled(self, dispatch) -> bool:
         if any(e["detail"]["code"] == "INVALID_REQUEST" for e in self.citing(dispatch, "attempt_failed")):
-            return True
+            return not self.citing(dispatch, "provider_commit_confirmed")
         if not self.citing(dispatch, "provider_request_received"):
             return False
         if self.citing(dispatch, "response_received"):
@@ -104,16 +114,20 @@ class Trial(DurableEvidence):
     def message(self) -> bool:
         message = self.doc["message"]
         try:
-            body = json.loads(message["body"])
+            body = json.loads(message["body"], object_pairs_hook=once)
         except (TypeError, ValueError):
             return False
+        expected = {"trial_id": self.trial_id, "request": self.doc["request"]}
+        arrivals = {e["event_id"] for e in self.of("delivery_received")}
         deliveries = {
             e["delivery_id"] for e in self.of("message_sent", "delivery_received", "dispatch_started")
         }
         return (
-            body == {"trial_id": self.trial_id, "request": self.doc["request"]}
+            json.dumps(body, sort_keys=True) == json.dumps(expected, sort_keys=True)
             and {message["group_id"], message["deduplication_id"]} == {self.trial_id}
             and deliveries <= {message["message_id"]}
+            and len(self.of("message_sent")) == 1
+            and all(d["caused_by"] in arrivals for d in self.of("dispatch_started"))
         )
 
     def wire(self) -> bool:
@@ -232,6 +246,8 @@ class Trial(DurableEvidence):
             "reason"
         ):
             found.add("G07")
+        if state and state["refund_request_id"] != self.doc["request"]["refund_request_id"]:
+            found.add("G07")
         if finishes and state.get("effect_knowledge") not in ("KNOWN", "UNKNOWN"):
             found.add("G10")
         if (
@@ -265,9 +281,12 @@ class Trial(DurableEvidence):
             url = self.package.outputs.get(str(self.variant).capitalize() + output)
             if (
                 any("error" in r or r["request"].get("QueueUrl") != url for r in records)
+                or any((r["page"], r["marker_in"], r["marker_out"]) != (1, None, None) for r in records)
                 or len(self.counts(read)) < window
             ):
                 found.add("Q01")
+            elif any(b["at_ms"] < a["at_ms"] - 1000 for a, b in zip(records, records[1:], strict=False)):
+                found.add("Q06")
             elif any(sample != ["0", "0", "0"] for sample in self.counts(read)[-window:]):
                 found.add(code)
         return found
@@ -275,7 +294,9 @@ class Trial(DurableEvidence):
     # -- answers -----------------------------------------------------------------------------------
     def verdict(self, trouble) -> str:
         if self.violated():
-            doubtful = len(self.effects) > 1 and len(self.of("message_send_started")) > 1
+            starts = self.of("message_send_started")
+            twice = all(len({start[fact] for start in starts}) > 1 for fact in ("seq", "event_id"))
+            doubtful = len(self.effects) > 1 and twice
             return "indeterminate" if doubtful else "fail"
         if not self.effects and self.nothing_happened(trouble):
             return "fail"

@@ -152,13 +152,21 @@ def untyped(value):
     raise ValueError
 
 
+def once(pairs) -> dict:
+    """An object; raises ValueError if a name occurs twice in it."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
 def owner(payload):
     """The trial that an input names, "" for a warm-up, None if it cannot be told."""
     try:
-        event = json.loads(payload)
+        event = json.loads(payload, object_pairs_hook=once)
         if event.get("ping") is True and "Records" not in event:
             return ""
-        (name,) = {json.loads(record["body"])["trial_id"] for record in event["Records"]}
+        bodies = [json.loads(record["body"], object_pairs_hook=once) for record in event["Records"]]
+        (name,) = {body["trial_id"] for body in bodies}
         return name if is_a(name, str) else None
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -30,7 +30,7 @@ def rows(*statuses, amount=10_000):
                 }
                 for n, status in enumerate(statuses, 1)
             ]
-            line["response"]["Count"] = len(statuses)
+            line["response"].update(Count=len(statuses), ScannedCount=len(statuses))
 
     return changed(control, add)
 

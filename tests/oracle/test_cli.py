@@ -256,6 +256,8 @@ def test_compare_is_eligible_for_equal_cells_and_says_why_not(packages, tmp_path
     assert run(capsys, "compare", packages["fail"])[0] == 0
     code, out, _ = run(capsys, "compare", packages["pass"])
     assert code == 2 and "there are not two variants to compare" in out
+    code, out, _ = run(capsys, "compare", packages["fail"], packages["fail"])
+    assert code == 2 and "trial treatment-durable was given 2 times" in out
     other = package_with(treatment)
     other.docs["environment.json"]["functions"]["provider"] = {"botocore": "1.43.11"}
     code, out, _ = run(capsys, "compare", packages["fail"], other.write(tmp_path))
@@ -297,6 +299,7 @@ WRONG = (
     lambda d: d["values"][0].update(pointer="/refund/nothing"),
     lambda d: d["values"][0].update(pointer="refund"),
     lambda d: d["values"][3].update(pointer="/9" + d["values"][3]["pointer"]),
+    lambda d: d["values"][3].update(pointer=d["values"][3]["pointer"].replace("/Items/0/", "/Items/-1/")),
     lambda d: d["values"][0].update(path="run.json"),
     lambda d: d["values"][0].update(sha256="0" * 64),
     lambda d: d["package"].update(id="0" * 64),

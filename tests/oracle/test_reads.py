@@ -220,7 +220,7 @@ def test_a_count_that_cannot_be_read_is_not_zero(value):
 
 def test_samples_come_in_pairs():
     package = package_with(control)
-    package.docs[QUEUES].append({**package.docs[QUEUES][0], "at_ms": 1})
+    package.docs[QUEUES].append({**package.docs[QUEUES][-2], "at_ms": package.docs[QUEUES][-2]["at_ms"] + 1})
     assert found(package)[2] == {"Q01"}
 
 
