@@ -31,6 +31,10 @@ class Refused(Exception):
 class _Parser(argparse.ArgumentParser):
     """argparse ends with 2 on a mistake, here indeterminate, and says nothing of what it cannot write."""
 
+    def __init__(self, **options):
+        # Of a width of its own, argparse would load shutil and the compressors for every command.
+        super().__init__(formatter_class=lambda prog: argparse.HelpFormatter(prog, width=100), **options)
+
     def error(self, message):
         sys.exit(complain(f"{message}\n{self.format_usage().rstrip()}", USAGE))
 

@@ -63,15 +63,14 @@ class Snapshot:
 class Ledger:
     snapshots: list[Snapshot] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    # Every version of every transaction that any snapshot shows, in order of first sight.
+    versions: dict[str, list[Transaction]] = field(default_factory=dict)
     _effects: list[Transaction] | None = None
 
-    def versions(self) -> dict[str, list[Transaction]]:
-        """Every version of every transaction that any snapshot shows, in order of first sight."""
-        seen: dict[str, list[Transaction]] = {}
-        for snapshot in self.snapshots:
-            for transaction in snapshot.versions():
-                seen.setdefault(transaction.id, []).append(transaction)
-        return seen
+    def take(self, snapshot: Snapshot) -> None:
+        self.snapshots.append(snapshot)
+        for transaction in snapshot.versions():
+            self.versions.setdefault(transaction.id, []).append(transaction)
 
     def effects(self) -> list[Transaction]:
         """The successful transactions, each once, seen in any snapshot: a stale read hides rows, it invents
@@ -81,13 +80,13 @@ class Ledger:
         shows.
         """
         if self._effects is None:
-            chosen = filter(None, map(_effect_of, self.versions().values()))
+            chosen = filter(None, map(_effect_of, self.versions.values()))
             self._effects = sorted(chosen, key=lambda effect: effect.row.get("seq") or 0)
         return self._effects
 
     def contradicted(self, transaction: Transaction) -> bool:
         """Whether two full versions of this transaction differ; then no amount of it is certain."""
-        versions = [version.row for version in self.versions()[transaction.id] if version.full]
+        versions = [version.row for version in self.versions[transaction.id] if version.full]
         return any(version != versions[0] for version in versions)
 
 
@@ -109,7 +108,7 @@ def decode_ledger(records: list[Record], trial_id: str, table: str | None) -> Le
         # Rows come from every page, also from those that contradict another: intact sight of a row is final.
         for page in by_number[number]:
             findings.extend(_rows(page, trial_id, snapshot))
-        ledger.snapshots.append(snapshot)
+        ledger.take(snapshot)
         ledger.findings.extend(findings)
     return ledger
 

@@ -27,7 +27,7 @@ def check(trial):
     before = {id_: transaction.row for id_, transaction in snapshots[-2].rows.items()}
     vanished = sorted({id_ for snapshot in snapshots for id_ in snapshot.rows} - last.keys())
     changed = {id_ for id_ in last.keys() | before.keys() if last.get(id_) != before.get(id_)}
-    changed |= {id_ for id_, versions in trial.ledger.versions().items() if _changed(versions)}
+    changed |= {id_ for id_, versions in trial.ledger.versions.items() if _changed(versions)}
     if changed or vanished:
         yield breach(
             "L03",
@@ -39,7 +39,7 @@ def check(trial):
     for transaction in snapshots[-1].rows.values():
         if transaction.row["status"] == PENDING:
             yield breach("L06", "a transaction is pending", transaction.where, transaction_id=transaction.id)
-    for id_, versions in trial.ledger.versions().items():
+    for id_, versions in trial.ledger.versions.items():
         for version in versions:
             status = version.row["status"]
             if status not in (EFFECT, NO_EFFECT, PENDING):
