@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 if sys.version_info < (3, 11):  # noqa: UP036 - a sceptic's python3 may be any
-    # An import that fails would end with 1, which means `fail`.
+    # An error that nobody catches would end with 1, which means `fail`.
     print("oracle: expected Python 3.11 or newer, found " + sys.version.split()[0], file=sys.stderr)
     sys.exit(70)
 
@@ -16,6 +16,10 @@ if not __package__:
     sys.path.append(str(here.parent))
     sys.dont_write_bytecode = True
 
-from oracle.cli import main  # noqa: E402
+try:
+    from oracle.cli import main
+except Exception as error:  # noqa: BLE001 - nor may a copy of the oracle that is not whole
+    print(f"oracle: this copy is not whole ({type(error).__name__}: {error}): copy it again", file=sys.stderr)
+    sys.exit(70)
 
 sys.exit(main())

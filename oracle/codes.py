@@ -102,7 +102,7 @@ Q06 incomplete The samples of each queue MUST stand in time order, to within a s
 H01 incomplete The versions of the durable function MUST be listed.
 H02 incomplete Executions MUST be listed unqualified and for every listed version, without a filter and never by alias alone, and none MUST be read that no listing shows.
 H03 incomplete Every execution that may be the trial's MUST be terminal.
-H04 incomplete The history of each of the trial's executions MUST be full: numbered from 1 without a gap, from ExecutionStarted to the one terminal event that matches its status.
+H04 incomplete The history of each of the trial's executions MUST be full: from ExecutionStarted to the one terminal event that matches its status.
 H05 incomplete Two different history events MUST NOT share an EventId.
 H06 incomplete A field that the verdict needs MUST NOT be truncated.
 H07 incomplete At least one execution MUST be the trial's own.

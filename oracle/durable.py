@@ -201,10 +201,9 @@ def _history(durable, execution, reads, trial_id) -> None:
     execution.history_where = pages[0].where
     types = [event["EventType"] for event in execution.events]
     ends = [name for name in types if name in TERMINAL.values()]
-    # AWS numbers a history's events from 1 without a gap, and so does its testing library.
+    # That ids have no gap is not demanded: nobody has seen yet how AWS numbers them (CASES D05).
     if (
-        sorted(by_id) != list(range(1, len(by_id) + 1))
-        or types[:1] != ["ExecutionStarted"]
+        types[:1] != ["ExecutionStarted"]
         or len(ends) != 1
         or types[-1:] != ends
         or ends[0] != TERMINAL.get(execution.terminal)

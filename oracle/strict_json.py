@@ -82,7 +82,8 @@ def unique(pairs: list[tuple]) -> dict:
     """An object of its members, for json's object_pairs_hook: which of two is meant nobody can know."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) != len(keys):
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        seen: set = set()
+        repeated = next(key for key in keys if key in seen or seen.add(key))
         raise Malformed("J07", f"key {repeated[:40]!r} is repeated")
     return dict(pairs)
 

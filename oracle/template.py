@@ -71,13 +71,13 @@ def _queue(resources, protocol, variant):
     mapping_id, mapping = _mapping(resources, function_id)
     yield mapping_id, "BatchSize", mapping.get("BatchSize"), row["batch_size"]
     yield mapping_id, "Enabled", mapping.get("Enabled", True), True
-    queue_id = _the_one(mapping.get("EventSourceArn"))
+    queue_id = _target(mapping.get("EventSourceArn"))
     queue = _properties(resources, queue_id, "AWS::SQS::Queue")
     redrive = _dict(queue.get("RedrivePolicy"))
     yield queue_id, "FifoQueue", queue.get("FifoQueue"), True
     yield queue_id, "VisibilityTimeout", queue.get("VisibilityTimeout"), row["visibility_timeout_s"]
     yield queue_id, "maxReceiveCount", redrive.get("maxReceiveCount"), row["max_receive_count"]
-    dead = _the_one(redrive.get("deadLetterTargetArn"))
+    dead = _target(redrive.get("deadLetterTargetArn"))
     yield dead, "FifoQueue", _properties(resources, dead, "AWS::SQS::Queue").get("FifoQueue"), True
 
 
@@ -116,12 +116,12 @@ def _mapping(resources, function_id):
         logical_id
         for logical_id, resource in resources.items()
         if _dict(resource).get("Type") == "AWS::Lambda::Alias"
-        and function_id in _references(_dict(resource.get("Properties")).get("FunctionName"))
+        and _target(_dict(resource.get("Properties")).get("FunctionName")) == function_id
     }
     return _only(
         resources,
         "AWS::Lambda::EventSourceMapping",
-        lambda p: names & _references(p.get("FunctionName")),
+        lambda p: _target(p.get("FunctionName")) in names,
         f"event source mapping of {function_id}",
     )
 
@@ -138,12 +138,6 @@ def _only(resources, kind, wanted, what):
     return found[0]
 
 
-def _the_one(value) -> str:
-    """The one resource that an expression refers to; "" if it is none or, as with Fn::If, one of several."""
-    references = _references(value)
-    return references.pop() if len(references) == 1 else ""
-
-
 def _properties(resources, logical_id, kind) -> dict:
     resource = _dict(resources.get(logical_id))
     if resource.get("Type") != kind or "Condition" in resource:
@@ -155,17 +149,23 @@ def _variables(function) -> dict:
     return _dict(_dict(function.get("Environment")).get("Variables"))
 
 
+def _target(value) -> str:
+    """The one resource that an expression refers to; "" if it is none, one of several or a choice."""
+    references = _references(value)
+    return references.pop() if len(references) == 1 else ""
+
+
 def _references(value) -> set[str]:
-    """Logical ids that an expression refers to, however deep."""
+    """Logical ids that an expression refers to, however deep; of a choice also "", as it may be any other."""
     if isinstance(value, list):
         return set().union(*map(_references, value))
     if not isinstance(value, dict):
         return set()
-    found = {value["Ref"]} if isinstance(value.get("Ref"), str) else set()
-    target = value.get("Fn::GetAtt")
+    found = {""} if "Fn::If" in value else set()
+    target = value.get("Ref", value.get("Fn::GetAtt"))
     if isinstance(target, list) and target and isinstance(target[0], str):
         found.add(target[0])
-    elif isinstance(target, str):
+    elif isinstance(target, str) and not target.startswith("AWS::"):
         found.add(target.split(".")[0])
     return found.union(*(_references(inner) for inner in value.values()))
 

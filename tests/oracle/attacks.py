@@ -224,6 +224,14 @@ def one_of_two_queues(docs):
     mapping["EventSourceArn"] = {"Fn::If": ["Flag", mapping["EventSourceArn"], other]}
 
 
+def perhaps(member, other):
+    def change(docs):
+        mapping = docs["template.json"]["Resources"]["ConventionalMapping"]["Properties"]
+        mapping[member] = {"Fn::If": ["Flag", mapping[member], other]}
+
+    return change
+
+
 def conditional(name):
     return lambda docs: docs["template.json"]["Resources"][name].update(Condition="Never")
 
@@ -355,7 +363,6 @@ ATTACKS = {
         NOT,
     ),
     "a history event that became a string": (durable, history_events(lambda e: e.insert(2, "x")), "H04", NOT),
-    "a history event that is gone": (durable, history_events(lambda e: e.pop(2)), "H04", NOT),
     "a page of history without events": (
         durable,
         lambda docs: add(docs, second_page(read(docs, "history"))),
@@ -368,6 +375,18 @@ ATTACKS = {
     "a page after the last": (durable, page_after_the_last, "H02 R04", NOT),
     "a message with two requests": (control, two_requests, "V03", NOT),
     "a mapping of one of two queues": (control, one_of_two_queues, "K08 V05", NOT),
+    "a mapping of a queue or a literal": (
+        control,
+        perhaps("EventSourceArn", "arn:aws:sqs:us-east-1:000000000000:other.fifo"),
+        "K08 V05",
+        NOT,
+    ),
+    "a mapping of the function or another": (
+        control,
+        perhaps("FunctionName", {"Ref": "Provider"}),
+        "K08 V05",
+        NOT,
+    ),
     "a function that may not exist": (control, conditional("Conventional"), "K08 V05", NOT),
     "a queue that may not exist": (control, conditional("ConventionalQueue"), "K08 V05", NOT),
     "a scenario without a trial": (control, in_run(scenarios=["COMMIT_THEN_TIMEOUT", "CONTROL"]), "K06", NOT),

@@ -10,7 +10,7 @@ import pytest
 
 from oracle.judge import judge_path
 from oracle.source import NotAPackage
-from oracle.strict_json import Malformed, load_lines, load_value
+from oracle.strict_json import Malformed, load_lines, load_value, unique
 from tests.oracle import reference
 from tests.oracle.attacks import ATTACKS
 from tests.oracle.bad_bytes import tar_of
@@ -140,3 +140,19 @@ def test_members_that_only_look_like_files_are_refused(tmp_path):
     )
     assert "P17" in archive(("template.json", lambda info: info.pax_headers.update(path="run.json")))[1]
     assert "P13" in archive(("template.json", lambda info: info.pax_headers.update(size="1")))[1]
+
+
+def test_a_repeated_key_is_found_in_one_pass():
+    class Counted(str):
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+    pairs = [(Counted(f"k{n}"), n) for n in range(2_000)] + [(Counted("k1999"), 0)]
+    with pytest.raises(Malformed) as bad:
+        unique(pairs)
+    assert bad.value.args[-1] == "key 'k1999' is repeated"
+    assert Counted.compared < 4 * len(pairs)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -152,3 +153,14 @@ def test_no_text_of_a_package_writes_a_line_or_commands_the_terminal(tmp_path, c
         out = capsys.readouterr().out
         assert "\\x1b[8m" in out and out.replace("\n", "").isprintable(), command
         assert out.count("\nverdict   pass") == 0, command
+
+
+def test_a_copy_of_the_oracle_that_is_not_whole_gives_no_verdict(tmp_path):
+    shutil.copytree(
+        ROOT / "oracle", tmp_path / "oracle", ignore=shutil.ignore_patterns("__pycache__", "rules")
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", tmp_path / "oracle", "judge", "x"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (70, "")
+    assert done.stderr.startswith("oracle: this copy is not whole (ModuleNotFoundError")

@@ -1,4 +1,4 @@
-"""One browser for the whole session, and the pages that several tests look at."""
+"""A browser, and the pages that several tests look at."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -53,9 +53,13 @@ def shown(tmp_path_factory) -> Callable[[str], Shown]:
     return make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium. A machine without one fails these tests; it does not skip them."""
+    """A headless Chromium. A machine without one fails these tests; it does not skip them.
+
+    For one module: while it lives, Playwright's event loop runs in this thread, and another module's
+    tests could not run one of their own.
+    """
     from playwright.sync_api import sync_playwright
 
     candidates = [os.environ.get("SUC_CHROMIUM"), *BROWSERS]
