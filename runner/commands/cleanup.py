@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from runner.audit.cleanup import Cleanup
 from runner.clock import SystemClock
 from runner.commands.audit import add_options, audited, note
-from runner.errors import UsageError
+from runner.errors import LabError, UsageError
 from runner.names import Output
 from runner.runs.lease import demand_free
 from runner.targets.accounts import Account
@@ -18,7 +18,7 @@ def add_parser(subparsers: Any) -> None:
     """Add `cleanup`."""
     command = subparsers.add_parser("cleanup", help="stop executions, delete the stack, then audit")
     add_options(command)
-    command.add_argument("--force", action="store_true", help="delete it under a run that goes on")
+    command.add_argument("--force", action="store_true", help="delete it under a run that goes on, or may")
     command.add_argument("--yes", action="store_true", help="delete a stack on aws without asking")
 
 
@@ -50,11 +50,25 @@ def _clean_up(
 
 
 def _demand_no_run(account: Account, described: dict[str, Any], clock: SystemClock) -> None:
-    """Refuse to delete a stack under a run, whose evidence is in it alone. Raises UsageError naming it."""
+    """Refuse to delete a stack under a run, whose evidence is in it alone.
+
+    Raises UsageError naming the run, and LabError when its journal table does not say.
+    """
     for output in described.get("Outputs", []):
         if output["OutputKey"] == Output.JOURNAL_TABLE:
             try:
                 demand_free(account.client("dynamodb"), output["OutputValue"], clock.now_ms())
             except (ClientError, BotoCoreError) as error:
-                # A stack that is half gone has no such table, and must still be taken away.
-                note(f"nobody can say if a run goes on in it: {type(error).__name__}")
+                if not _is_absent(error):
+                    raise LabError(
+                        f"nobody can say if a run goes on in stack {account.stack}",
+                        expected="an answer of its journal table, which names the run that holds the stack",
+                        found=f"{type(error).__name__}: {error}",
+                        next_step="repeat; if you know that no run goes on, --force deletes it unasked",
+                    ) from error
+
+
+def _is_absent(error: ClientError | BotoCoreError) -> bool:
+    """A stack that is half gone has no such table, and must still be taken away."""
+    code = error.response.get("Error", {}).get("Code") if isinstance(error, ClientError) else None
+    return code == "ResourceNotFoundException"

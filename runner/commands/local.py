@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from runner.errors import EXIT_OK, UsageError
 from runner.local import launch
+from runner.places import runs_dir
 
 
 def add_parser(subparsers) -> argparse.ArgumentParser:
@@ -68,7 +69,6 @@ def _demand_nobody(running: launch.Running, force: bool) -> None:
     from runner.clock import SystemClock
     from runner.local.cloud import Cloud
     from runner.runs.occupants import occupants
-    from runner.runs.run import runs_dir
 
     found = occupants(Cloud(running), runs_dir(), SystemClock().now_ms())
     for run_id in found.died:

@@ -14,6 +14,7 @@ from rich.live import Live
 from runner.clock import SystemClock
 from runner.live.picture import Picture, TrialRow
 from runner.live.view import render
+from runner.places import runs_dir
 from runner.trials.trial import Trial
 
 REFRESH_PER_S = 4
@@ -118,9 +119,6 @@ class Progress:
             self._picture.save(folder)
 
     def _folder(self) -> Path | None:
-        # Imported late: a run holds its progress, and not the other way round.
-        from runner.places import runs_dir
-
         return runs_dir() / self._picture.run_id if self._picture.run_id else None
 
     def _drawn(self) -> Any:

@@ -18,8 +18,9 @@ SECURE_TRANSPORT = {"X-Forwarded-Proto": "https"}
 def make_client(endpoint: str, service: str, *, credentials: dict | None = None, read_timeout_s: int = 60):
     """Return a client as root or with `credentials`.
 
-    Each Lambda and SQS request goes out exactly once (CASES D13); the others are idempotent and may be
-    repeated, as on AWS: MiniStack answers 500 when two of its threads meet in one of its tables.
+    Each Lambda and SQS request goes out exactly once (CASES D13). The others may be repeated, as on AWS,
+    because MiniStack answers 500 when two of its threads meet in one of its tables: ours are reads, writes
+    that end the same done twice, transactions with a token, and stack changes whose repeat is refused.
     """
     nowhere = (None, None, os.devnull, None)
     # A profile or config file of the user must neither redirect nor break the local cloud.

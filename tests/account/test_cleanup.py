@@ -9,6 +9,7 @@ from runner import cli
 from runner.audit.cleanup import Cleanup
 from runner.commands import audit as commands_audit
 from runner.errors import LabError
+from runner.names import Output
 from tests.account.bench import STACK, Bench, error, refusing
 
 FUNCTION = f"{STACK}-Durable"
@@ -218,6 +219,31 @@ def test_with_yes_it_is_deleted_and_audited(on_aws, capsys):
     assert cli.main(["cleanup", "--target", "aws", "--yes"]) == 0
     assert account.calls == ["disable", "stop", "delete"]
     assert "clean" in capsys.readouterr().out
+
+
+HELD = {**DESCRIBED, "Outputs": [{"OutputKey": Output.JOURNAL_TABLE, "OutputValue": "journal"}]}
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ProvisionedThroughputExceededException"])
+def test_a_stack_that_does_not_say_if_a_run_goes_on_in_it_is_left_alone(on_aws, capsys, code):
+    account = Account(on_aws)
+    on_aws.answers |= {"DescribeStacks": lambda *_: {"Stacks": [HELD]}, "GetItem": refusing(code)}
+    assert cli.main(["cleanup", "--target", "aws", "--yes"]) == 70
+    assert account.calls == []
+    told = capsys.readouterr().err
+    assert "nobody can say if a run goes on" in told and code in told and "--force" in told
+
+
+@pytest.mark.parametrize(
+    ("code", "flags"), [("ResourceNotFoundException", ()), ("AccessDeniedException", ("--force",))]
+)
+def test_a_stack_without_its_journal_table_or_forced_is_taken_away(on_aws, code, flags):
+    account = Account(on_aws)
+    on_aws.answers |= {"DescribeStacks": lambda *_: {"Stacks": [HELD]}, "GetItem": refusing(code)}
+    on_aws.answers["GetFunctionConfiguration"] = lambda *_: {"DurableConfig": {}, "Timeout": 0}
+    on_aws.answers["DeleteStack"] = refusing("TheEnd")  # far enough: it was asked to go
+    assert cli.main(["cleanup", "--target", "aws", "--yes", *flags]) == 70
+    assert account.calls == ["disable", "stop"] and "DeleteStack" in on_aws.asked
 
 
 def test_an_audit_that_knows_nothing_ends_with_2(on_aws, capsys):

@@ -9,7 +9,7 @@ from runner import outputs
 from runner.cli import main
 from runner.commands import audit as commands_audit
 from runner.commands import run as commands_run
-from runner.errors import UsageError
+from runner.errors import LabError, UsageError
 from runner.runs import oracle_command
 from runner.targets import labs
 from tests.report import packages
@@ -116,3 +116,14 @@ def test_a_full_disk_leaves_the_earlier_file_and_nothing_beside_it(tmp_path, mon
     with pytest.raises(UsageError, match="No space left"):
         outputs.write_file(tmp_path / "page", b"<svg new")
     assert [(f.name, f.read_bytes()) for f in tmp_path.iterdir()] == [("page", b"<svg old")]
+
+
+def test_an_oracle_that_does_not_end_is_told_as_no_answer(monkeypatch, tmp_path):
+    slow = [oracle_command.sys.executable, "-c", "import time; time.sleep(60)"]
+    run = oracle_command.subprocess.run
+    monkeypatch.setattr(oracle_command.subprocess, "run", lambda _command, **how: run(slow, **how))
+    monkeypatch.setattr(oracle_command, "LIMIT_S", 0.2)
+    with pytest.raises(LabError, match="the oracle gave no answer") as told:
+        oracle_command.judge(tmp_path)
+    assert told.value.found == "none within 0.2 s"
+    assert told.value.next_step == f"run `python -m oracle judge {tmp_path} --json`"
