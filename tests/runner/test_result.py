@@ -49,9 +49,11 @@ def document(*trials, planned=None, probe="valid"):
     return made, result.exit_code(run, made)
 
 
-def test_trials_come_in_the_protocols_order_whichever_started_first():
-    made, _ = document(trial(2), trial(10), trial(1))
-    assert [t["trial_id"] for t in made["trials"]] == ["r-t1", "r-t2", "r-t10"]
+def test_a_trial_has_the_number_that_the_oracle_gives_it_whichever_started_first():
+    made, _ = document(trial(1), trial(4, variant="durable"), trial(3, variant="conventional"))
+    assert [t["trial_id"] for t in made["trials"]] == ["r-t1", "r-t4", "r-t3"]
+    numbers, _, variants, *_ = (list(column.cells) for column in result.table(made).columns)
+    assert (numbers, variants) == (["1", "2", "3"], ["durable", "durable", "conventional"])
 
 
 @pytest.mark.parametrize(
