@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from runner.commands.run import conclude_and_show
 from runner.runs import result
 from runner.runs.freeze import Package
 
@@ -29,15 +30,19 @@ def trial(number, **changes):
     }
 
 
-def document(*trials, planned=None, probe="valid"):
-    run = SimpleNamespace(
+def a_run(planned):
+    return SimpleNamespace(
         run_id="r",
         stage="run",
         protocol=SimpleNamespace(name="study-1"),
-        cells=[None] * (len(trials) if planned is None else planned),
+        cells=[None] * planned,
         timing_s={"total": 1.0},
         floor_s=lambda: 0.5,
     )
+
+
+def document(*trials, planned=None, probe="valid"):
+    run = a_run(len(trials) if planned is None else planned)
     verdict = {
         "verdict": "pass",
         "target": "local",
@@ -107,3 +112,10 @@ def test_the_table_fits_80_columns_with_every_value_whole():
     assert result.beliefs(made)[1] == (
         "2: the system reports SUCCEEDED; its knowledge of the effect is KNOWN; correct completion: true"
     )
+
+
+def test_the_command_to_judge_a_package_is_printed_as_it_can_be_typed_in_the_clone(capsys):
+    told = {"verdict": "pass", "target": "local", "grade": "emulated", "probe": None, "trials": []}
+    run = SimpleNamespace(**vars(a_run(0)), conclude=lambda _result: None)
+    conclude_and_show(SimpleNamespace(json=False), run, Package(Path("p"), "0" * 64), told)
+    assert "judge it yourself: uv run python -m oracle judge p\n" in capsys.readouterr().out
