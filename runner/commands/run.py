@@ -114,7 +114,7 @@ def conclude_and_show(args: argparse.Namespace, run: Run, package: Package, verd
         print(json.dumps(result, indent=2, ensure_ascii=False))
     else:
         console = Console()
-        if run.cells:
+        if result["trials"]:
             console.print(results.table(result))
         for line in results.beliefs(result):
             console.print(line, highlight=False, soft_wrap=True)

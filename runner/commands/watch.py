@@ -133,6 +133,7 @@ def show_result(folder: Path, pid: int, clock: SystemClock) -> None:
         clock.sleep(POLL_S)
     result = json.loads((folder / "result.json").read_bytes())
     console = Console()
-    console.print(results.table(result))
+    if result["trials"]:
+        console.print(results.table(result))
     for line in results.beliefs(result):
         console.print(line, soft_wrap=True, highlight=False)

@@ -114,8 +114,11 @@ def test_the_table_fits_80_columns_with_every_value_whole():
     )
 
 
-def test_the_command_to_judge_a_package_is_printed_as_it_can_be_typed_in_the_clone(capsys):
+def test_a_run_without_trials_prints_no_table_and_the_command_to_judge_as_it_can_be_typed(capsys):
     told = {"verdict": "pass", "target": "local", "grade": "emulated", "probe": None, "trials": []}
     run = SimpleNamespace(**vars(a_run(0)), conclude=lambda _result: None)
+    run.cells = [None]  # interrupted before its first trial: no table of nothing
     conclude_and_show(SimpleNamespace(json=False), run, Package(Path("p"), "0" * 64), told)
-    assert "judge it yourself: uv run python -m oracle judge p\n" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert shown.startswith("transport probe: none\n")
+    assert "judge it yourself: uv run python -m oracle judge p\n" in shown
