@@ -1,7 +1,11 @@
 """The README says what is there: its files exist, its commands parse, its table is the study's."""
 
+import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,12 +15,8 @@ from runner.cli import build_parser
 PROJECT = Path(__file__).resolve().parents[1]
 README = (PROJECT / "README.md").read_text()
 CI = (PROJECT / ".ci" / "run").read_text()
-COMMANDS = [
-    line.split("#")[0].strip()
-    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
-    for line in block.splitlines()
-    if line.strip()
-]
+BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+COMMANDS = [line.split("#")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 
 
 def test_every_file_it_names_exists():
@@ -41,6 +41,30 @@ def test_the_two_commands_come_before_everything_else_that_can_be_typed():
         "uv run python -m runner run --scenario COMMIT_THEN_TIMEOUT",
         "uv run pytest",
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not all(map(shutil.which, ("tar", "jq", "shasum"))), reason="needs tar, jq and shasum")
+def test_its_checks_can_be_typed_one_after_another_in_the_clone(tmp_path):
+    published = PROJECT / "evidence" / "published" / "study-1"
+    before = sorted(published.iterdir())
+    package = json.loads((published / "results.json").read_text())["package"]["id"]
+    checks = "".join(block for block in BLOCKS if "shasum" in block or "-m oracle" in block)
+    # A package of the reader's own is played by the one that the first check has unpacked.
+    for printed, here in (
+        ("/tmp", str(tmp_path)),
+        ("runs/RUN/PACKAGE", str(tmp_path / package)),
+        ("judge PACKAGE", f"judge {package}"),
+        ("uv run python", sys.executable),
+        ("python3 ", f"{sys.executable} "),
+    ):
+        checks = checks.replace(printed, here)
+    done = subprocess.run(["bash", "-c", checks], cwd=PROJECT, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.count("\nverdict   fail\n") == 2
+    assert "citations and the verdict hold" in done.stdout
+    assert done.returncode == 1  # what `judge` says last: fail
+    assert sorted(published.iterdir()) == before
 
 
 def test_the_results_table_is_the_expected_one_and_says_emulated():

@@ -45,9 +45,11 @@ def main(args: argparse.Namespace) -> int:
     elif args.compare:
         text, reasons = pages.comparison_page(args.packages)
         if reasons:
-            _note(f"not eligible for a comparison; the page says why ({len(reasons)} reasons)")
+            _note("not eligible for a comparison; the page says why")
     else:
-        text = pages.report_page(args.packages[0])
+        text, intact = pages.report_page(args.packages[0])
+        if not intact:
+            _note("the package's integrity is broken; the page says how, and shows no figure")
     write_file(out, text.encode("utf-8"))
     print(out)
     if args.open and not webbrowser.open(out.resolve().as_uri()):

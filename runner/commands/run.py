@@ -114,13 +114,12 @@ def conclude_and_show(args: argparse.Namespace, run: Run, package: Package, verd
         print(json.dumps(result, indent=2, ensure_ascii=False))
     else:
         console = Console()
-        if run.cells:
+        if result["trials"]:
             console.print(results.table(result))
         for line in results.beliefs(result):
             console.print(line, highlight=False, soft_wrap=True)
         console.print(f"transport probe: {result['probe'] or 'none'}")
-        console.print(f"package: {package.path}", soft_wrap=True, highlight=False)
-        console.print(
-            f"judge it yourself: python -m oracle judge {package.path}", soft_wrap=True, highlight=False
-        )
+        judge = f"uv run python -m oracle judge {package.path}"
+        for line in (f"package: {package.path}", f"judge it yourself: {judge}"):
+            console.print(line, soft_wrap=True, highlight=False)
     return results.exit_code(run, result)

@@ -31,6 +31,14 @@ def main(args: argparse.Namespace) -> int:
 
     folder = find(runs_dir(), args.run_id)
     console = Console(stderr=True)
+    if _load(folder).ended:
+        # Nobody asks to watch what is over: a run that was just started has no folder for its first moments.
+        console.print(
+            f"run {folder.name} has already ended; this is what it showed"
+            + ("" if args.run_id else " (a run shows here once its cloud and stack are ready)"),
+            soft_wrap=True,
+            highlight=False,
+        )
     try:
         pid = watch(folder, console, SystemClock())
         show_result(folder, pid, SystemClock())
@@ -125,6 +133,7 @@ def show_result(folder: Path, pid: int, clock: SystemClock) -> None:
         clock.sleep(POLL_S)
     result = json.loads((folder / "result.json").read_bytes())
     console = Console()
-    console.print(results.table(result))
+    if result["trials"]:
+        console.print(results.table(result))
     for line in results.beliefs(result):
         console.print(line, soft_wrap=True, highlight=False)

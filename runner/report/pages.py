@@ -11,9 +11,10 @@ from runner.report.views import PackageView, TrialView
 from runner.runs.oracle_command import ask, judge
 
 
-def report_page(package: Path) -> str:
-    """The page of one package."""
-    return page.render("report.html", p=views.view(package, judge(package)), limits=views)
+def report_page(package: Path) -> tuple[str, bool]:
+    """The page of one package, and whether the package's integrity holds."""
+    shown = views.view(package, judge(package))
+    return page.render("report.html", p=shown, limits=views), shown.intact
 
 
 def picture_file(package: Path) -> str:

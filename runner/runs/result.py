@@ -27,8 +27,6 @@ TRIAL_KEYS = (
 
 def document(run: Run, package: Package, verdict: dict[str, Any]) -> dict[str, Any]:
     """Return the object that `run --json` prints; every verdict in it is the oracle's."""
-    # Side by side, trials start in whatever order; people and programs get the protocol's.
-    trials = sorted(verdict["trials"], key=lambda t: (len(t["trial_id"]), t["trial_id"]))
     return {
         "run_id": run.run_id,
         "target": verdict["target"],
@@ -38,7 +36,8 @@ def document(run: Run, package: Package, verdict: dict[str, Any]) -> dict[str, A
         "package": {"path": str(package.path), "id": package.id},
         "verdict": verdict["verdict"],
         "probe": (verdict["probe"] or {}).get("validity"),
-        "trials": [{key: trial.get(key) for key in TRIAL_KEYS} for trial in trials],
+        # In the oracle's order, so that "trial 3" is the same trial here, in `judge` and in the report.
+        "trials": [{key: trial.get(key) for key in TRIAL_KEYS} for trial in verdict["trials"]],
         "findings": verdict.get("findings", []),
         "timing_s": {**run.timing_s, "protocol_floor": run.floor_s()},
     }

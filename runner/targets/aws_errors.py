@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from botocore import exceptions as botocore
 from botocore.exceptions import BotoCoreError, ClientError
 
+from lambdas.shared.journal import AppendExhausted
 from runner.errors import LabError, UsageError
 
 ACCESS = {
@@ -119,3 +120,6 @@ def telling(doing: str) -> Iterator[None]:
         yield
     except (ClientError, BotoCoreError) as error:
         raise explained(error, doing) from error
+    except AppendExhausted as error:
+        # What no turn got past is what the service said last; a cloud that went away is no fault of ours.
+        raise explained(error.__cause__, f"{doing} ({error})") from error

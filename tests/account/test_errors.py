@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
+from lambdas.shared.journal import AppendExhausted
 from runner import cli
 from runner.errors import EXIT_HARNESS, EXIT_USAGE, LabError, UsageError
 from runner.names import Output
@@ -247,3 +249,17 @@ def test_d13_no_client_is_made_anywhere_else():
     for name in MAKERS:
         text = (PROJECT / name).read_text()
         assert all(word in text for word in ("connect_timeout", "read_timeout", "total_max_attempts"))
+
+
+def test_a_journal_that_no_turn_could_write_is_told_by_what_the_service_did(monkeypatch, capsys):
+    def run(_args):
+        lost = EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+        raise AppendExhausted("event e of trial t1: no success in 40 turns") from lost
+
+    monkeypatch.setattr("runner.commands.runs.main", run)
+    assert cli.main(["runs"]) == EXIT_HARNESS
+    told = capsys.readouterr().err
+    assert (
+        "error: AWS gave no answer while running runs (event e of trial t1: no success in 40 turns)" in told
+    )
+    assert "EndpointConnectionError" in told and "a fault of the lab" not in told

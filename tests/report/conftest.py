@@ -44,7 +44,7 @@ def shown(tmp_path_factory) -> Callable[[str], Shown]:
     def make(name: str) -> Shown:
         if name not in made:
             package = MADE[name](folder / name)
-            html = pages.report_page(package)
+            html, _ = pages.report_page(package)
             file = folder / f"{name}.html"
             file.write_text(html, encoding="utf-8")
             made[name] = Shown(package, judge(package), html, file)

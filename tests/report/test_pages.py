@@ -398,6 +398,14 @@ def test_what_cannot_be_shown_is_refused_before_anything_is_written(
     assert not (PROJECT / "docs.html").exists()
 
 
+def test_a_broken_package_is_said_to_be_broken_where_the_page_is_asked_for(tmp_path, capsys):
+    path = packages.broken(tmp_path)
+    assert main(["report", str(path)]) == EXIT_OK
+    told = capsys.readouterr()
+    assert told.out.strip() == str(path.with_name(path.name + ".html"))
+    assert told.err == "the package's integrity is broken; the page says how, and shows no figure\n"
+
+
 def test_the_page_lies_beside_the_package_and_never_in_it(tmp_path, capsys):
     path = packages.no_trials().write(tmp_path)
     assert main(["report", str(path)]) == EXIT_OK
@@ -412,5 +420,5 @@ def test_a_package_of_another_version_is_not_said_to_have_changed(tmp_path):
     path = packages.no_trials().write(tmp_path / "in")
     files = {f.relative_to(path).as_posix(): f.read_bytes() for f in path.rglob("*") if f.is_file()}
     files["index.json"] = files["index.json"].replace(b'"version":1', b'"version":2')
-    text = html.unescape(pages.report_page(write(files, tmp_path / "out")))
+    text = html.unescape(pages.report_page(write(files, tmp_path / "out"))[0])
     assert "a package in a format that the oracle knows" in text and "those that were frozen" not in text

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from runner.commands.run import conclude_and_show
 from runner.runs import result
 from runner.runs.freeze import Package
 
@@ -29,15 +30,19 @@ def trial(number, **changes):
     }
 
 
-def document(*trials, planned=None, probe="valid"):
-    run = SimpleNamespace(
+def a_run(planned):
+    return SimpleNamespace(
         run_id="r",
         stage="run",
         protocol=SimpleNamespace(name="study-1"),
-        cells=[None] * (len(trials) if planned is None else planned),
+        cells=[None] * planned,
         timing_s={"total": 1.0},
         floor_s=lambda: 0.5,
     )
+
+
+def document(*trials, planned=None, probe="valid"):
+    run = a_run(len(trials) if planned is None else planned)
     verdict = {
         "verdict": "pass",
         "target": "local",
@@ -49,9 +54,11 @@ def document(*trials, planned=None, probe="valid"):
     return made, result.exit_code(run, made)
 
 
-def test_trials_come_in_the_protocols_order_whichever_started_first():
-    made, _ = document(trial(2), trial(10), trial(1))
-    assert [t["trial_id"] for t in made["trials"]] == ["r-t1", "r-t2", "r-t10"]
+def test_a_trial_has_the_number_that_the_oracle_gives_it_whichever_started_first():
+    made, _ = document(trial(1), trial(4, variant="durable"), trial(3, variant="conventional"))
+    assert [t["trial_id"] for t in made["trials"]] == ["r-t1", "r-t4", "r-t3"]
+    numbers, _, variants, *_ = (list(column.cells) for column in result.table(made).columns)
+    assert (numbers, variants) == (["1", "2", "3"], ["durable", "durable", "conventional"])
 
 
 @pytest.mark.parametrize(
@@ -105,3 +112,13 @@ def test_the_table_fits_80_columns_with_every_value_whole():
     assert result.beliefs(made)[1] == (
         "2: the system reports SUCCEEDED; its knowledge of the effect is KNOWN; correct completion: true"
     )
+
+
+def test_a_run_without_trials_prints_no_table_and_the_command_to_judge_as_it_can_be_typed(capsys):
+    told = {"verdict": "pass", "target": "local", "grade": "emulated", "probe": None, "trials": []}
+    run = SimpleNamespace(**vars(a_run(0)), conclude=lambda _result: None)
+    run.cells = [None]  # interrupted before its first trial: no table of nothing
+    conclude_and_show(SimpleNamespace(json=False), run, Package(Path("p"), "0" * 64), told)
+    shown = capsys.readouterr().out
+    assert shown.startswith("transport probe: none\n")
+    assert "judge it yourself: uv run python -m oracle judge p\n" in shown

@@ -210,6 +210,17 @@ def test_the_newest_run_is_watched_unless_one_is_named(run_folder):
     assert watch.find(run_folder.parent, older.name) == older
 
 
+@pytest.mark.parametrize(("named", "more"), [([], True), ([RUN], False)], ids=["newest", "named"])
+def test_a_run_that_ended_before_it_was_watched_is_said_to_be_over(run_folder, capsys, named, more):
+    waiting_picture(ended=True).save(run_folder)
+    result = {"protocol": "study-1", "target": "local", "grade": "emulated", "trials": []}
+    (run_folder / "result.json").write_text(json.dumps(result))
+    assert main(["watch", *named]) == EXIT_OK
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first.startswith(f"run {RUN} has already ended; this is what it showed")
+    assert ("a run shows here once its cloud and stack are ready" in first) is more
+
+
 def test_there_must_be_a_run_to_watch(run_folder, capsys):
     assert main(["watch"]) == EXIT_USAGE
     assert "there is no run to watch" in capsys.readouterr().err
