@@ -4,6 +4,7 @@ run.py             the order of a run's life
 preflight.py       what must hold before it may start
 lease.py           one runner at a time on a stack
 state.py           what it was about to do, on disk before it did it
+occupants.py       which runs a local cloud would take with it
 resume.py          a run whose process died, taken up
 freeze.py          the package
 addendum.py        what is learnt after a package was published
