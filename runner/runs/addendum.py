@@ -17,6 +17,7 @@ from runner.disk import write_through
 from runner.errors import UsageError
 from runner.packages import INDEX, opened
 from runner.records import Reads, canonical
+from runner.runs.freeze import listed
 
 FORMAT, VERSION = "suc-addendum", 1
 IDENTITY = re.compile(r"^[0-9a-f]{64}$")
@@ -48,13 +49,8 @@ def publish(
 
 def index_of(kind: str, package: str | None, files: Mapping[str, tuple[str, bytes]]) -> bytes:
     """Return index.json's bytes for an addendum's files, given as (role, bytes) by path."""
-    listed = [
-        {"path": path, "role": role, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-        for path, (role, data) in sorted(files.items())
-    ]
-    return canonical(
-        {"format": FORMAT, "version": VERSION, "kind": kind, "package": package, "files": listed}
-    )
+    head = {"format": FORMAT, "version": VERSION, "kind": kind, "package": package}
+    return canonical({**head, "files": listed(files)})
 
 
 def package_id(path: Path) -> str:

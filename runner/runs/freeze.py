@@ -70,11 +70,15 @@ class Freezer:
 
 def index_of(files: Mapping[str, tuple[str, bytes]]) -> bytes:
     """Return index.json's bytes for a package's files, given as (role, bytes) by path."""
-    listed = [
+    return canonical({"format": FORMAT, "version": VERSION, "files": listed(files)})
+
+
+def listed(files: Mapping[str, tuple[str, bytes]]) -> list[dict[str, Any]]:
+    """Return the entries of an index for files given as (role, bytes) by path."""
+    return [
         {"path": path, "role": role, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
         for path, (role, data) in sorted(files.items())
     ]
-    return canonical({"format": FORMAT, "version": VERSION, "files": listed})
 
 
 def find_package(run_dir: Path) -> Package | None:
