@@ -12,6 +12,7 @@ from runner.errors import LabError, UsageError
 from runner.names import Output
 from runner.runs.lease import demand_free
 from runner.targets.accounts import Account
+from runner.targets.target import outputs_of
 
 
 def add_parser(subparsers: Any) -> None:
@@ -54,18 +55,19 @@ def _demand_no_run(account: Account, described: dict[str, Any], clock: SystemClo
 
     Raises UsageError naming the run, and LabError when its journal table does not say.
     """
-    for output in described.get("Outputs", []):
-        if output["OutputKey"] == Output.JOURNAL_TABLE:
-            try:
-                demand_free(account.client("dynamodb"), output["OutputValue"], clock.now_ms())
-            except (ClientError, BotoCoreError) as error:
-                if not _is_absent(error):
-                    raise LabError(
-                        f"nobody can say if a run goes on in stack {account.stack}",
-                        expected="an answer of its journal table, which names the run that holds the stack",
-                        found=f"{type(error).__name__}: {error}",
-                        next_step="repeat; if you know that no run goes on, --force deletes it unasked",
-                    ) from error
+    table = outputs_of(described).get(Output.JOURNAL_TABLE)
+    if table is None:
+        return
+    try:
+        demand_free(account.client("dynamodb"), table, clock.now_ms())
+    except (ClientError, BotoCoreError) as error:
+        if not _is_absent(error):
+            raise LabError(
+                f"nobody can say if a run goes on in stack {account.stack}",
+                expected="an answer of its journal table, which names the run that holds the stack",
+                found=f"{type(error).__name__}: {error}",
+                next_step="repeat; if you know that no run goes on, --force deletes it unasked",
+            ) from error
 
 
 def _is_absent(error: ClientError | BotoCoreError) -> bool:

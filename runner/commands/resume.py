@@ -18,7 +18,7 @@ from runner.protocol import Cell, parse
 from runner.runs import resume, state
 from runner.runs.freeze import find_package
 from runner.runs.run import Run
-from runner.runs.state import FINAL, State, StateLog
+from runner.runs.state import State, StateLog
 from runner.targets import labs
 from runner.targets.target import Lab
 
@@ -37,7 +37,7 @@ def main(args: argparse.Namespace) -> int:
     clock = SystemClock(stop)
     log = StateLog(folder, clock.now_ms)
     entries = state.read(folder)
-    if entries and entries[-1]["state"] in FINAL:
+    if state.ended(entries):
         raise _nothing_to_do(folder.name, f"run {folder.name} has ended: {entries[-1]['state']}")
     if not entries:
         return _abandon(log, folder, "killed before its first state was on the disk: nothing was begun")
@@ -124,10 +124,9 @@ def _chosen(run_id: str | None) -> Path:
 
 def _unfinished(folder: Path) -> bool:
     try:
-        entries = state.read(folder)
+        return not state.ended(state.read(folder))
     except LabError:
         return False  # `runs` lists it as damaged, and nobody can say where to take it up
-    return not entries or entries[-1]["state"] not in FINAL
 
 
 def _nothing_to_do(run_id: str, found: str) -> UsageError:

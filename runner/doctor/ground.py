@@ -24,7 +24,7 @@ from runner.places import state_dir
 from runner.records import canonical
 from runner.targets.accounts import Account
 from runner.targets.aws_errors import telling
-from runner.targets.target import described_stack
+from runner.targets.target import described_stack, outputs_of
 
 FORMAT, VERSION = "suc-ground", 1
 STORIES = (
@@ -204,7 +204,7 @@ def _create(account: Account, layer: str, clock: SystemClock) -> dict[str, str]:
             found=f"{status} {(described or {}).get('StackStatusReason', '')}".strip(),
             next_step="its events name the resource; `python -m runner audit` shows that nothing stayed",
         )
-    return {o["OutputKey"]: o["OutputValue"] for o in described["Outputs"]}
+    return outputs_of(described)
 
 
 def _take_away(account: Account, clock: SystemClock, note: Callable[[str], None]) -> None:

@@ -16,8 +16,7 @@ from runner.local.cloud import Cloud
 from runner.names import Output, stack_name
 from runner.runs import state
 from runner.runs.lease import holder
-from runner.runs.state import FINAL
-from runner.targets.target import described_stack
+from runner.targets.target import described_stack, outputs_of
 
 ANSWER_LIMIT_S = 10
 
@@ -47,7 +46,7 @@ def occupants(cloud: Cloud, runs: Path, now_ms: int) -> Occupants:
             if until_ms >= now_ms:
                 left_s = (until_ms - now_ms) // 1000
                 found.going_on[run_id] = f"its lease has {left_s} s left; its folder is not under {runs}"
-        elif not _ended(folder):
+        elif not state.ended(_entries(folder)):
             found.died.append(run_id)
     return found
 
@@ -61,19 +60,13 @@ def _holders(cloud: Cloud) -> list[tuple[str, int]]:
     found = []
     for name in protocols.available():
         described = described_stack(client, stack_name(name)) or {}
-        for output in described.get("Outputs", []):
-            if output["OutputKey"] == Output.JOURNAL_TABLE:
-                found.append(holder(client("dynamodb"), output["OutputValue"]))
+        if table := outputs_of(described).get(Output.JOURNAL_TABLE):
+            found.append(holder(client("dynamodb"), table))
     return [held for held in found if held]
 
 
 def _is_local(folder: Path) -> bool:
     return any(entry.get("target") == "local" for entry in _entries(folder)[:1])
-
-
-def _ended(folder: Path) -> bool:
-    entries = _entries(folder)
-    return bool(entries) and entries[-1]["state"] in FINAL
 
 
 def _entries(folder: Path) -> list[dict[str, Any]]:

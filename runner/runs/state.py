@@ -146,6 +146,11 @@ def read(run_dir: Path) -> list[dict[str, Any]]:
     return entries
 
 
+def ended(entries: list[dict[str, Any]]) -> bool:
+    """Whether a run's state log says that nothing is left to do."""
+    return bool(entries) and entries[-1]["state"] in FINAL
+
+
 def _damaged(run_dir: Path, found: str) -> LabError:
     return LabError(
         f"the state log of run {run_dir.name} cannot be read",

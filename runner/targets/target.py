@@ -175,6 +175,11 @@ def described_stack(client: Callable[[str], Any], stack: str) -> dict[str, Any] 
         raise
 
 
+def outputs_of(described: dict[str, Any]) -> dict[str, str]:
+    """Return a described stack's outputs by key; none while it is being made."""
+    return {o["OutputKey"]: o["OutputValue"] for o in described.get("Outputs", [])}
+
+
 def after_status(status: str) -> str:
     """Return what to do about a stack that is not at rest."""
     if status.endswith("_IN_PROGRESS"):
@@ -203,7 +208,7 @@ def lab_from_stack(
             found=f"{status} {described.get('StackStatusReason', '')}".strip(),
             next_step=after_status(status),
         )
-    outputs = {o["OutputKey"]: o["OutputValue"] for o in described.get("Outputs", [])}
+    outputs = outputs_of(described)
     missing = [key for key in Output.all() if key not in outputs]
     if missing:
         raise UsageError(
