@@ -59,7 +59,7 @@ def estimate(files: Mapping[str, bytes], protocol: Protocol, grade: str) -> dict
     }
 
 
-def room(protocol: Protocol, cells: tuple[Cell, ...], runs: "list[Past]") -> dict[str, int]:
+def room(protocol: Protocol, cells: tuple[Cell, ...], runs: list[Past]) -> dict[str, int]:
     """Return what the study has cost so far and what a stage may add, both in microdollars.
 
     Both are estimates from above. Emulated runs have cost nothing.
@@ -70,9 +70,15 @@ def room(protocol: Protocol, cells: tuple[Cell, ...], runs: "list[Past]") -> dic
     }
 
 
-def demand_room(protocol: Protocol, cells: tuple[Cell, ...], runs: "list[Past]") -> dict[str, int]:
+def demand_room(protocol: Protocol, cells: tuple[Cell, ...], runs: list[Past]) -> dict[str, int]:
     """Return the stage's room. Raises UsageError when it could pass the protocol's ceiling."""
     found = room(protocol, cells, runs)
+    demand_within(found, protocol)
+    return found
+
+
+def demand_within(found: dict[str, int], protocol: Protocol) -> None:
+    """Refuse a stage's room that could pass the protocol's ceiling. Raises UsageError."""
     ceiling = protocol.cost.ceiling_usd_cents * MICRO_PER_CENT
     if sum(found.values()) > ceiling:
         spent, may_add = found["spent_micro_usd"], found["may_add_micro_usd"]
@@ -82,7 +88,6 @@ def demand_room(protocol: Protocol, cells: tuple[Cell, ...], runs: "list[Past]")
             found=f"{usd(spent)} estimated so far, and this stage may add {usd(may_add)}",
             next_step="verify what was spent with `python -m runner cost PACKAGE --billing FILE`",
         )
-    return found
 
 
 def spent_micro_usd(run: Past) -> int:

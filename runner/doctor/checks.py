@@ -19,7 +19,7 @@ from runner.study.stages import STAGES, stage
 from runner.targets.accounts import Account
 from runner.targets.aws_errors import explained
 from runner.targets.deployed import differences
-from runner.targets.target import AT_REST, after_status, described_stack
+from runner.targets.target import AT_REST, after_status, described_stack, outputs_of
 
 BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 # What the synthesised template's own rule asks for.
@@ -167,7 +167,7 @@ def _stack(patient: Patient) -> Answers:
         yield Health.PROBLEM, more, "deploy this code, or check out the commit that was deployed"
     else:
         yield Health.OK, "the deployed template is this code's"
-    yield from _queues(patient, {o["OutputKey"]: o["OutputValue"] for o in described.get("Outputs", [])})
+    yield from _queues(patient, outputs_of(described))
 
 
 def _queues(patient: Patient, outputs: dict[str, str]) -> Answers:
@@ -192,7 +192,7 @@ def _ceiling(patient: Patient) -> Answers:
         spent, may_add = (cost.usd(found[key]) for key in ("spent_micro_usd", "may_add_micro_usd"))
         told = f"stage {name} may add {may_add} to {spent} estimated so far; {limit}"
         try:
-            cost.demand_room(protocol, cells, patient.runs)
+            cost.demand_within(found, protocol)
         except UsageError as error:
             yield Health.PROBLEM, told, error.next_step
         else:
