@@ -114,10 +114,7 @@ def conclude_and_show(args: argparse.Namespace, run: Run, package: Package, verd
         print(json.dumps(result, indent=2, ensure_ascii=False))
     else:
         console = Console()
-        if result["trials"]:
-            console.print(results.table(result))
-        for line in results.beliefs(result):
-            console.print(line, highlight=False, soft_wrap=True)
+        results.show(console, result)
         console.print(f"transport probe: {result['probe'] or 'none'}")
         judge = f"uv run python -m oracle judge {package.path}"
         for line in (f"package: {package.path}", f"judge it yourself: {judge}"):

@@ -132,8 +132,4 @@ def show_result(folder: Path, pid: int, clock: SystemClock) -> None:
             raise LabError(f"run {folder.name} ended without a result", next_step="look at its own terminal")
         clock.sleep(POLL_S)
     result = json.loads((folder / "result.json").read_bytes())
-    console = Console()
-    if result["trials"]:
-        console.print(results.table(result))
-    for line in results.beliefs(result):
-        console.print(line, soft_wrap=True, highlight=False)
+    results.show(Console(), result)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from runner.errors import EXIT_NOT_CLEAN, EXIT_OK
@@ -41,6 +42,14 @@ def document(run: Run, package: Package, verdict: dict[str, Any]) -> dict[str, A
         "findings": verdict.get("findings", []),
         "timing_s": {**run.timing_s, "protocol_floor": run.floor_s()},
     }
+
+
+def show(console: Console, result: dict[str, Any]) -> None:
+    """Print the table, if there is a trial, and what the system believes."""
+    if result["trials"]:
+        console.print(table(result))
+    for line in beliefs(result):
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 def exit_code(run: Run, result: dict[str, Any]) -> int:
