@@ -2,6 +2,8 @@
 
 import sys
 
+from runner.errors import EXIT_HARNESS
+
 
 def _main() -> int:
     try:
@@ -11,7 +13,7 @@ def _main() -> int:
         return main()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return 70
+        return EXIT_HARNESS
 
 
 if __name__ == "__main__":

@@ -267,7 +267,9 @@ class DurableMappings:
         """Wait for the execution and delete its message if it succeeded."""
         status = (await self._durable.wait(self._http, arn))["Status"]
         LOG.info("message %s: execution %s %s", message["MessageId"], arn, status)
-        for attempt in range(1, DELETE_ATTEMPTS + 1) if status == "SUCCEEDED" else ():
+        if status != "SUCCEEDED":
+            return
+        for attempt in range(1, DELETE_ATTEMPTS + 1):
             try:
                 handle = message["ReceiptHandle"]
                 await self._aws("sqs", "delete_message", QueueUrl=queue_url, ReceiptHandle=handle)
